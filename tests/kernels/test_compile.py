@@ -1,0 +1,33 @@
+"""Every stage compiles for every architecture it declares, and spills nothing on any of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kernels import load_suite
+from kernels.build import build_stage
+from kernels.spec import ARCHITECTURES, CudaStage, Ladder, Suite
+
+SUITE = load_suite(Path(__file__).parents[2] / "kernels")
+STAGES = [
+    pytest.param(ladder, stage, id=f"{ladder.name}/{stage.name}")
+    for ladder in SUITE.ladders
+    for stage in ladder.stages
+    if isinstance(stage, CudaStage)
+]
+MEMORY = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+
+
+@pytest.mark.parametrize(("ladder", "stage"), STAGES)
+def test_a_stage_compiles_for_every_architecture_it_declares_without_spills(
+    own: Suite, ladder: Ladder, stage: CudaStage, cache: Path
+) -> None:
+    built = build_stage(own, ladder, stage, architectures=ARCHITECTURES, cache=cache)
+    assert tuple(built.cubins) == stage.architectures
+    for arch, cubin in built.cubins.items():
+        figures = MEMORY.findall(cubin.log)
+        assert len(figures) == len(cubin.kernels)
+        assert set(figures) == {("0", "0", "0")}, f"{stage.name} on {arch}"
