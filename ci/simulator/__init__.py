@@ -1,0 +1,33 @@
+"""Executes PTX on the CPU: numbers, hazards, and the counters a profiler would show."""
+
+from __future__ import annotations
+
+from ci.simulator.errors import (
+    LaunchError,
+    NotEmulatedError,
+    PtxError,
+    SimulatorError,
+    StepLimitError,
+)
+from ci.simulator.launch import run
+from ci.simulator.parser import parse
+from ci.simulator.ptx import Kernel, Module
+from ci.simulator.report import Buffer, Counts, Hazard, Place, Report, SharedWidths
+
+__all__ = [
+    "Buffer",
+    "Counts",
+    "Hazard",
+    "Kernel",
+    "LaunchError",
+    "Module",
+    "NotEmulatedError",
+    "Place",
+    "PtxError",
+    "Report",
+    "SharedWidths",
+    "SimulatorError",
+    "StepLimitError",
+    "parse",
+    "run",
+]

@@ -1,0 +1,110 @@
+"""The threads of one slice of a launch, and what they share: the state that steps act on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ci.simulator.memory import GlobalMemory, spread_to
+from ci.simulator.onchip import Local, Shared
+
+if TYPE_CHECKING:
+    from ci.simulator.counters import LaunchCounters
+    from ci.simulator.forms import Array, Mask
+    from ci.simulator.hazards import HazardSink, SharedShadow
+
+WARP = 32
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Copy:
+    """An asynchronous copy that has read its source and not yet written its destination."""
+
+    pc: int
+    address: Array
+    """(b, t) bytes in shared memory."""
+    mask: Mask
+    values: list[Array]
+    """One array per 4-byte word."""
+
+
+class Lanes:
+    """Blocks and threads of the current slice, their memories, and who watches them."""
+
+    sink: HazardSink
+    shadow: SharedShadow
+    counters: LaunchCounters | None
+
+    def __init__(self) -> None:
+        """Begin without a launch."""
+        self.blocks = 1
+        self.threads = WARP
+        """Threads of a block, padded to whole warps."""
+        self.everyone: Mask = None
+        """All lanes that are no padding: None, or (1, threads)."""
+        self.elsewhere: dict[int, Mask] = {}
+        """Program counter → lanes that wait there for the running ones to catch up."""
+        self.running: Mask = None
+        """The lanes that the current instructions are executed for, before guards."""
+        self.parameters = np.zeros(0, np.uint8)
+        """The parameter block."""
+        self.groups: list[list[Copy]] = [[]]
+        """Groups of copies, oldest first; the last one is still open."""
+        self.memory = GlobalMemory(self)
+        self.shared = Shared(self)
+        self.local = Local(self)
+
+    def begin_slice(self, blocks: int, threads: int, shared_bytes: int, local_bytes: int) -> None:
+        """Start ``blocks`` fresh blocks of ``threads`` threads."""
+        self.blocks = blocks
+        self.threads = -(-threads // WARP) * WARP
+        self.everyone = None
+        if threads < self.threads:
+            self.everyone = np.zeros((1, self.threads), np.bool_)
+            self.everyone[:, :threads] = True
+        self.elsewhere = {}
+        self.running = self.everyone
+        self.groups = [[]]
+        self.shared.begin_slice(shared_bytes)
+        self.local.begin_slice(local_bytes)
+        self.shadow.begin_slice(blocks, threads)
+        if self.counters is not None:
+            self.counters.begin_slice(blocks, threads)
+
+    def spread(self, mask: Mask) -> Array:
+        """Return a mask in full, (blocks, threads)."""
+        shape = (self.blocks, self.threads)
+        chosen = self.everyone if mask is None else mask
+        return np.ones(shape, np.bool_) if chosen is None else spread_to(chosen, shape)
+
+    def reduced(self, mask: Mask, shape: tuple[int, ...]) -> Array:
+        """Return a mask in the shape of addresses: true where any lane of theirs is active."""
+        chosen = self.everyone if mask is None else mask
+        if chosen is None:
+            return np.ones(shape, np.bool_)
+        for axis in (0, 1):
+            if shape[axis] == 1 and chosen.shape[axis] > 1:
+                chosen = np.logical_or.reduce(chosen, axis=axis, keepdims=True)
+        return spread_to(chosen, shape)
+
+    def both(self, mask: Mask, other: Array) -> Array:
+        """Return the active lanes among ``other``."""
+        chosen = self.everyone if mask is None else mask
+        return other if chosen is None else chosen & other
+
+    def live(self) -> Array:
+        """Return the lanes that have not exited, (blocks, threads)."""
+        everything = self.spread(self.running).copy()
+        for waiting in self.elsewhere.values():
+            everything |= self.spread(waiting)
+        return everything
+
+    def report(self, kind: str, pc: int, bad: Array, detail: str) -> None:
+        """Report the lanes in ``bad``, which is broadcast; ``detail`` is about its first one."""
+        everywhere = self.spread(bad)
+        count = int(np.count_nonzero(everywhere))
+        if count:
+            block, thread = divmod(int(everywhere.argmax()), self.threads)
+            self.sink.add(kind, pc, count, block, thread, detail)

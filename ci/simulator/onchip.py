@@ -1,0 +1,126 @@
+"""Shared and local memory: a few bytes per block and per thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ci.simulator.errors import StopLaunchError
+from ci.simulator.memory import scatter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ci.simulator.forms import Array, Mask
+    from ci.simulator.lanes import Lanes
+
+_WHOLE_BYTES = 16
+_POISON = 0xFF
+"""Fills memory that nobody wrote: NaN in every float type."""
+
+
+class OnChip:
+    """Rows of bytes, one per block or thread."""
+
+    space = ""
+
+    def __init__(self, lanes: Lanes) -> None:
+        """Begin without memory."""
+        self._lanes = lanes
+        self._row = np.zeros((1, 1), np.int64)
+        self.begin_slice(0)
+
+    def rows(self) -> Array:
+        """Return the row of each lane, broadcastable to (blocks, threads)."""
+        raise NotImplementedError
+
+    def begin_slice(self, size_bytes: int) -> None:
+        """Give every row ``size_bytes`` of fresh memory."""
+        self.size_bytes = size_bytes
+        self._row = self.rows() if size_bytes else np.zeros((1, 1), np.int64)
+        self._row_bytes = -(-max(size_bytes, 1) // _WHOLE_BYTES) * _WHOLE_BYTES
+        self._storage = np.full((int(self._row.max()) + 1, self._row_bytes), _POISON, np.uint8)
+        self._words: dict[np.dtype[Any], Array] = {}
+
+    def words(self, dtype: np.dtype[Any]) -> Array:
+        """Return the memory as (rows, words) of ``dtype``."""
+        found = self._words.get(dtype)
+        if found is None:
+            found = self._words[dtype] = self._storage.view(dtype)
+        return found
+
+    def check(self, pc: int, address: Array, mask: Mask, width_bytes: int, verb: str) -> Array:
+        """Return the addresses, those of inactive lanes made harmless.
+
+        Raises:
+            StopLaunchError: An active lane is out of bounds or misaligned; it is reported.
+        """
+        if (
+            int(address.min()) >= 0
+            and int(address.max()) <= self.size_bytes - width_bytes
+            and not int(np.bitwise_or.reduce(address, axis=None)) & width_bytes - 1
+        ):
+            return address
+        outside = (address < 0) | (address > self.size_bytes - width_bytes)
+        crooked = ~outside & (address & width_bytes - 1 != 0)
+        active = self._lanes.reduced(mask, address.shape)
+        for fault, bad in (("out-of-bounds", outside), ("misaligned", crooked)):
+            wrong = bad & active
+            if wrong.any():
+                byte = int(address[tuple(np.argwhere(wrong)[0])])
+                text = f"byte {byte} of {self.space} memory ({self.size_bytes} bytes)"
+                self._lanes.report(f"{fault} {verb}", pc, self._lanes.both(mask, wrong), text)
+        if ((outside | crooked) & active).any():
+            raise StopLaunchError
+        return np.where(outside | crooked, 0, address)
+
+    def load(self, address: Array, dtypes: Sequence[np.dtype[Any]]) -> list[Array]:
+        """Return what the lanes read from checked addresses, one array per element."""
+        width = dtypes[0].itemsize
+        index = address // width
+        if len(address) == 1 and self._row.shape[1] == 1:
+            # The same words of every row.
+            first = index[0]
+            return [
+                self.words(dtype).take(first + element if element else first, axis=1)
+                for element, dtype in enumerate(dtypes)
+            ]
+        index = index + self._row * (self._row_bytes // width)
+        return [
+            self.words(dtype).reshape(-1).take(index + element if element else index)
+            for element, dtype in enumerate(dtypes)
+        ]
+
+    def store(self, address: Array, mask: Mask, values: Sequence[Array]) -> None:
+        """Write one array per element to checked addresses; the last of colliding lanes wins."""
+        for element, value in enumerate(values):
+            words, index = self.cells(address, value.dtype)
+            scatter(words, index + element if element else index, value, mask)
+
+    def cells(self, address: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+        """Return the memory as one row of words, and which of them the lanes point to."""
+        width = dtype.itemsize
+        index = address // width + self._row * (self._row_bytes // width)
+        return self.words(dtype).reshape(-1), index
+
+
+class Shared(OnChip):
+    """Shared memory: one row per block."""
+
+    space = "shared"
+
+    def rows(self) -> Array:
+        """Return the block of each lane."""
+        return np.arange(self._lanes.blocks)[:, None]
+
+
+class Local(OnChip):
+    """Local memory: one row per thread."""
+
+    space = "local"
+
+    def rows(self) -> Array:
+        """Return the thread of each lane, counted over the slice."""
+        blocks, threads = self._lanes.blocks, self._lanes.threads
+        return np.arange(blocks * threads).reshape(blocks, threads)

@@ -1,0 +1,145 @@
+"""Atomic read-modify-write. Lanes that meet at one address act in lane order.
+
+Source: PTX ISA, "Parallel Synchronization and Communication Instructions": atom, red.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ci.simulator.forms import Form, UnsupportedError, dtype_of, not_emulated
+from ci.simulator.memory import spread_to
+from ci.simulator.ops.access import HINTS, ORDERING, SCOPES, Windows, address_of
+from ci.simulator.ptx import Sink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ci.simulator.code import Code
+    from ci.simulator.forms import Array, Mask, Step
+
+DType = np.dtype[Any]
+
+
+def _exchange(_: Array, new: Array) -> Array:
+    return new
+
+
+def _compare_and_swap(old: Array, expected: Array, new: Array) -> Array:
+    return np.where(old == expected, new, old)
+
+
+def _increment(old: Array, limit: Array) -> Array:
+    one = old.dtype.type(1)
+    return np.asarray(np.where(old >= limit, old.dtype.type(0), old + one))
+
+
+def _decrement(old: Array, limit: Array) -> Array:
+    return np.where((old == 0) | (old > limit), limit, old - old.dtype.type(1))
+
+
+_CHANGES: dict[str, Callable[..., Array]] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "exch": _exchange,
+    "cas": _compare_and_swap,
+    "inc": _increment,
+    "dec": _decrement,
+}
+
+
+def update(
+    words: Array, index: Array, change: Callable[..., Array], operands: Sequence[Array]
+) -> Array:
+    """Change words one lane after the other and return what each lane found.
+
+    Args:
+        words: (n,) memory, changed in place.
+        index: (lanes,) which word each lane changes, in lane order.
+        change: Function of old value and operands.
+        operands: (lanes,) each.
+    """
+    old = np.empty(index.shape, words.dtype)
+    order = np.argsort(index, kind="stable")
+    ordered = index[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    sizes = np.diff(np.r_[starts, len(ordered)])
+    if isinstance(change, np.ufunc) and len(starts) < int(sizes.max()):
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+            lanes = order[start : start + size]
+            word = ordered[start]
+            steps = change.accumulate(np.r_[words[word], operands[0][lanes]])
+            old[lanes], words[word] = steps[:-1], steps[-1]
+        return old
+    for turn in range(int(sizes.max())):
+        # One lane of each word that still has lanes waiting: these do not meet.
+        lanes = order[starts[sizes > turn] + turn]
+        old[lanes] = words[index[lanes]]
+        words[index[lanes]] = change(old[lanes], *[operand[lanes] for operand in operands])
+    return old
+
+
+def _atomic(code: Code, form: Form) -> Step:
+    pc, lanes = form.instruction.pc, code.lanes
+    returns = form.instruction.opcode == "atom"
+    kind = form.last()
+    form.drop(*HINTS)
+    form.flag(*ORDERING)
+    form.flag(*SCOPES)
+    form.flag("noftz")
+    space = form.flag("global", "shared")
+    name = form.one_of(*_CHANGES)
+    dtype, change = dtype_of(kind), _CHANGES[name]
+    if kind not in ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64") or (
+        dtype.kind == "f" and name not in ("add", "exch")
+    ):
+        raise UnsupportedError(form.instruction.text)
+    count = 2 if name == "cas" else 1
+    operands = form.operands(count + 1 + returns)
+    destination = operands[0] if returns else Sink()
+    target, *sources = operands[returns:]
+    store = code.store(destination, dtype)
+    fetches = [code.fetch(source, dtype) for source in sources]
+    address = address_of(code, target)
+    windows = Windows(lanes)
+    width = dtype.itemsize
+
+    def cells(reached: str, where: Array, mask: Mask) -> list[tuple[Array, Array, Mask]]:
+        """Return (words, index, lanes) of the memory that an access reaches."""
+        if reached == "shared":
+            checked = lanes.shared.check(pc, where, mask, width, "write")
+            lanes.shadow.atomic(pc, checked, mask, width)
+            return [(*lanes.shared.cells(checked, dtype), mask)]
+        located = lanes.memory.locate(pc, where, mask, width, "write")
+        return [(p.region.words(dtype), p.offset // width, p.mask) for p in located]
+
+    def step(mask: Mask) -> None:
+        where = address()
+        values = [fetch() for fetch in fetches]
+        result = np.zeros((lanes.blocks, lanes.threads), dtype)
+        parts = [(space, where, mask)] if space else windows.parts(where, mask)
+        for reached, local, there in parts:
+            if reached == "local":
+                raise not_emulated(form.instruction)
+            if lanes.counters is not None:
+                lanes.counters.atomic_access(pc, reached, local, there, width)
+            for words, index, keep in cells(reached, local, there):
+                chosen = lanes.spread(keep)
+                at, *given = (spread_to(v, chosen.shape)[chosen] for v in (index, *values))
+                if isinstance(change, np.ufunc) and pc in code.unread:
+                    change.at(words, at, given[0])
+                else:
+                    result[chosen] = update(words, at, change, given)
+        store(result)
+
+    return step
+
+
+DECODERS: dict[str, Callable[[Code, Form], Step]] = {"atom": _atomic, "red": _atomic}
+"""Opcode → decoder."""

@@ -1,0 +1,275 @@
+"""Floating-point instructions.
+
+Every operation is computed in a wider type and rounded once more, or by NumPy where that rounds
+correctly. A fused multiply-add of f32 goes through f64, whose own rounding of the sum can in rare
+cases move the result to the neighbouring f32; a product of two f32 is exact in f64.
+
+Source: PTX ISA, "Floating Point Instructions", "Half Precision Floating Point Instructions".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ci.simulator.forms import BOOL, F4, F8, Form, UnsupportedError, dtype_of
+from ci.simulator.ops.integer import select, set_predicate
+from ci.simulator.ops.rounding import (
+    double_fma,
+    flush,
+    lift,
+    round_directed,
+    saturate,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ci.simulator.code import Code
+    from ci.simulator.forms import Array, Mask, Step
+
+DType = np.dtype[Any]
+
+
+def _finish(code: Code, form: Form, kind: str, function: Callable[..., Array], count: int) -> Step:
+    """Decode the modifiers every arithmetic instruction may have, and the operands."""
+    ftz, sat = form.flag("ftz"), form.flag("sat")
+    relu = form.flag("relu")
+    dtype = dtype_of(kind)
+    destination, *sources = form.operands(count + 1)
+    whole = lift(kind, function)
+    if ftz or sat or relu:
+        if kind not in ("f32", "f16"):
+            raise UnsupportedError(form.instruction.text)
+        plain = whole
+
+        def whole(*values: Array) -> Array:
+            if ftz:
+                values = tuple(flush(value) for value in values)
+            result = plain(*values)
+            result = flush(result) if ftz else result
+            result = saturate(result) if sat else result
+            return np.maximum(result, result.dtype.type(0)) if relu else result
+
+    return code.compute(whole, dtype, destination, [(s, dtype) for s in sources])
+
+
+def _rounded(
+    exact: Callable[..., Array], native: Callable[..., Array], count: int
+) -> Callable[[Code, Form], Step]:
+    """Return a decoder of an operation that may name a rounding mode.
+
+    Args:
+        exact: The operation in f64.
+        native: The operation in the type itself, rounded to nearest even.
+        count: How many operands it has.
+    """
+
+    def decode(code: Code, form: Form) -> Step:
+        kind = form.last()
+        mode = form.flag("rn", "rz", "rm", "rp")
+        form.flag("approx", "full", "noftz")
+        if mode in ("", "rn"):
+            return _finish(code, form, kind, native, count)
+        if kind != "f32":
+            raise UnsupportedError(form.instruction.text)
+
+        def directed(*values: Array) -> Array:
+            return round_directed(exact(*[v.astype(F8) for v in values]), F4, mode)
+
+        return _finish(code, form, kind, directed, count)
+
+    return decode
+
+
+def _fma_exact(a: Array, b: Array, c: Array) -> Array:
+    return np.asarray(a * b + c)
+
+
+def _fma_native(a: Array, b: Array, c: Array) -> Array:
+    if a.dtype == F8:
+        return double_fma(a, b, c)
+    return np.asarray(a.astype(F8) * b + c).astype(a.dtype)
+
+
+_general_fma = _rounded(_fma_exact, _fma_native, 3)
+
+
+def _fma(code: Code, form: Form) -> Step:
+    """Decode fma and mad; ``fma.rn.f32`` on registers is what kernels spend their time on."""
+    general = _general_fma(code, form)
+    operands = form.instruction.operands
+    places = code.direct([(operand, F4) for operand in operands])
+    if form.instruction.modifiers not in (("rn", "f32"), ("f32",)) or places is None:
+        return general
+    d, a, b, c = places
+    slots, wide, wide_of = code.slots, code.wide, code.wide_of
+
+    def step(_: Mask) -> None:
+        # A factor is usually read by several instructions: its f64 form is kept beside it,
+        # good for as long as the slot holds the very array it was made from.
+        x = slots[a]
+        if wide_of[a] is not x:
+            wide_of[a] = x
+            wide[a] = x.astype(F8)
+        y = slots[b]
+        if wide_of[b] is not y:
+            wide_of[b] = y
+            wide[b] = y.astype(F8)
+        slots[d] = (wide[a] * wide[b] + slots[c].astype(F8)).astype(F4)
+
+    return step
+
+
+def _plain(function: Callable[..., Array], count: int) -> Callable[[Code, Form], Step]:
+    """Return a decoder of an operation without rounding."""
+
+    def decode(code: Code, form: Form) -> Step:
+        return _finish(code, form, form.last(), function, count)
+
+    return decode
+
+
+def _through_double(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    def apply(x: Array) -> Array:
+        return function(x.astype(F8)).astype(x.dtype)
+
+    return apply
+
+
+def _approximate(function: Callable[[Array], Array]) -> Callable[[Code, Form], Step]:
+    """Return a decoder of an ``.approx`` function; the result here is the rounded exact one."""
+    narrow = _through_double(function)
+
+    def decode(code: Code, form: Form) -> Step:
+        kind = form.last()
+        form.flag("approx", "rn")
+        return _finish(code, form, kind, narrow, 1)
+
+    return decode
+
+
+def _extremum(code: Code, form: Form) -> Step:
+    """Decode min and max: the operand that is not NaN, unless NaN is asked for."""
+    least = form.instruction.opcode == "min"
+    kind = form.last()
+    quiet, loud = (np.fmin, np.minimum) if least else (np.fmax, np.maximum)
+    pick = loud if form.flag("NaN") else quiet
+    zero = np.bitwise_or if least else np.bitwise_and
+
+    def extremum(a: Array, b: Array) -> Array:
+        result = pick(a, b)
+        # -0 is below +0, which NumPy leaves open.
+        zeros = (a == 0) & (b == 0)
+        if zeros.any():
+            bits = np.dtype(f"u{a.dtype.itemsize}")
+            result = np.where(zeros, zero(a.view(bits), b.view(bits)).view(a.dtype), result)
+        return np.asarray(result)
+
+    return _finish(code, form, kind, extremum, 2)
+
+
+def _copysign(code: Code, form: Form) -> Step:
+    """Decode copysign: the sign of the first operand on the second."""
+    return _finish(code, form, form.last(), lambda a, b: np.copysign(b, a), 2)
+
+
+def _sign_bit(function: Callable[[Array, Array], Array]) -> Callable[[Array], Array]:
+    """Return an operation on the sign bit, which leaves NaN payloads alone."""
+
+    def apply(x: Array) -> Array:
+        bits = np.dtype(f"u{x.dtype.itemsize}")
+        sign = bits.type(1 << 8 * x.dtype.itemsize - 1)
+        return function(x.view(bits), sign).view(x.dtype)
+
+    return apply
+
+
+def _clear(bits: Array, sign: Array) -> Array:
+    return np.asarray(bits & ~sign)
+
+
+COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
+    "eq": np.equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "ne": lambda a, b: (a < b) | (a > b),
+    "equ": lambda a, b: ~((a < b) | (a > b)),
+    "neu": np.not_equal,
+    "ltu": lambda a, b: ~(a >= b),
+    "leu": lambda a, b: ~(a > b),
+    "gtu": lambda a, b: ~(a <= b),
+    "geu": lambda a, b: ~(a < b),
+    "num": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
+    "nan": lambda a, b: np.isnan(a) | np.isnan(b),
+}
+"""Ordered comparisons are false on NaN, unordered ones true."""
+
+
+def _setp(code: Code, form: Form) -> Step:
+    kind = form.last()
+    ftz = form.flag("ftz")
+    compare = COMPARISONS[form.one_of(*COMPARISONS)]
+    if kind not in ("f16", "f32", "f64"):
+        raise UnsupportedError(form.instruction.text)
+
+    def flushed(a: Array, b: Array) -> Array:
+        return compare(flush(a), flush(b))
+
+    return set_predicate(code, form, dtype_of(kind), flushed if ftz else compare)
+
+
+_CLASSES: dict[str, Callable[[Array], Array]] = {
+    "finite": np.isfinite,
+    "infinite": np.isinf,
+    "number": lambda x: ~np.isnan(x),
+    "notanumber": np.isnan,
+    "normal": lambda x: np.isfinite(x) & (np.abs(x) >= np.finfo(x.dtype).tiny),
+    "subnormal": lambda x: (np.abs(x) < np.finfo(x.dtype).tiny) & (x != 0),
+}
+
+
+def _test(code: Code, form: Form) -> Step:
+    """Decode testp."""
+    dtype = dtype_of(form.last())
+    function = _CLASSES[form.one_of(*_CLASSES)]
+    destination, source = form.operands(2)
+    return code.compute(function, BOOL, destination, [(source, dtype)])
+
+
+def _reciprocal(x: Array) -> Array:
+    return np.asarray(x.dtype.type(1) / x)
+
+
+def _exact_reciprocal(x: Array) -> Array:
+    return np.asarray(1.0 / x)
+
+
+DECODERS: dict[str, Callable[[Code, Form], Step]] = {
+    "add": _rounded(np.add, np.add, 2),
+    "sub": _rounded(np.subtract, np.subtract, 2),
+    "mul": _rounded(np.multiply, np.multiply, 2),
+    "div": _rounded(np.divide, np.divide, 2),
+    "sqrt": _rounded(np.sqrt, np.sqrt, 1),
+    "rcp": _rounded(_exact_reciprocal, _reciprocal, 1),
+    "fma": _fma,
+    "mad": _fma,
+    "abs": _plain(_sign_bit(_clear), 1),
+    "neg": _plain(_sign_bit(np.bitwise_xor), 1),
+    "min": _extremum,
+    "max": _extremum,
+    "copysign": _copysign,
+    "rsqrt": _approximate(lambda x: 1.0 / np.sqrt(x)),
+    "ex2": _approximate(np.exp2),
+    "lg2": _approximate(np.log2),
+    "sin": _approximate(np.sin),
+    "cos": _approximate(np.cos),
+    "tanh": _approximate(np.tanh),
+    "setp": _setp,
+    "selp": select,
+    "testp": _test,
+}
+"""Opcode → decoder, for the floating types in ``FLOATS``."""

@@ -1,0 +1,118 @@
+"""Floating types that NumPy lacks, and roundings it does not do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ci.simulator.forms import F2, F4, F8, U4, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ci.simulator.forms import Array
+
+FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"})
+"""Types whose instructions are floating-point ones."""
+
+_U2 = np.dtype("u2")
+_BF16_NAN = 0x7FFF
+_SPLITTER = 134217729.0
+"""2**27 + 1: cuts an f64 into two halves whose products are exact."""
+
+
+def bf16_to_f32(bits: Array) -> Array:
+    """Return bfloat16 bit patterns as f32, exactly."""
+    return np.asarray(bits.astype(U4) << U4.type(16)).view(F4)
+
+
+def f32_to_bf16(value: Array, *, toward_zero: bool = False) -> Array:
+    """Return the bfloat16 bit patterns of f32 values, rounded to nearest even by default."""
+    bits = value.view(U4)
+    even = 0 if toward_zero else (bits >> U4.type(16) & U4.type(1)) + U4.type(0x7FFF)
+    rounded = np.asarray((bits + even) >> U4.type(16)).astype(_U2)
+    return np.where(np.isnan(value), _U2.type(_BF16_NAN), rounded)
+
+
+def _on_pairs(function: Callable[..., Array], half: np.dtype[Any]) -> Callable[..., Array]:
+    """Return ``function``, which acts on arrays of ``half``, for two packed values a word."""
+
+    def apply(*words: Array) -> Array:
+        result = function(*[word[..., None].view(half) for word in words])
+        return np.ascontiguousarray(result).view(U4)[..., 0]
+
+    return apply
+
+
+def _on_bf16(function: Callable[..., Array]) -> Callable[..., Array]:
+    def apply(*values: Array) -> Array:
+        return f32_to_bf16(function(*[bf16_to_f32(value) for value in values]))
+
+    return apply
+
+
+def lift(kind: str, function: Callable[..., Array]) -> Callable[..., Array]:
+    """Return a function on plain floats as one on the bits of a PTX type.
+
+    Args:
+        kind: The type, such as ``bf16x2``.
+        function: Acts on arrays of f16, f32 or f64; bf16 is computed in f32.
+    """
+    if kind == "f16x2":
+        return _on_pairs(function, F2)
+    if kind == "bf16":
+        return _on_bf16(function)
+    if kind == "bf16x2":
+        return _on_pairs(_on_bf16(function), _U2)
+    return function
+
+
+def flush(value: Array) -> Array:
+    """Return subnormals as zeros of their sign."""
+    tiny = np.abs(value) < np.finfo(value.dtype).tiny
+    return np.where(tiny, np.copysign(value.dtype.type(0), value), value)
+
+
+def saturate(value: Array) -> Array:
+    """Return values clamped to 0 to 1, NaN as 0."""
+    clamped = np.clip(value, value.dtype.type(0), value.dtype.type(1))
+    return np.where(np.isnan(value), value.dtype.type(0), clamped)
+
+
+def round_directed(value: Array, dtype: np.dtype[Any], mode: str) -> Array:
+    """Return f64 values in a narrower type, rounded as ``rn``, ``rz``, ``rm`` or ``rp`` says."""
+    near = value.astype(dtype)
+    if mode == "rn":
+        return near
+    back = near.astype(F8)
+    # An infinity that came from overflow is one step beyond the largest finite value.
+    down, up = dtype.type(-np.inf), dtype.type(np.inf)
+    below, above = np.nextafter(near, down), np.nextafter(near, up)
+    if mode == "rm":
+        return np.where(back > value, below, near)
+    if mode == "rp":
+        return np.where(back < value, above, near)
+    if mode == "rz":
+        return np.where(np.abs(back) > np.abs(value), np.where(value > 0, below, above), near)
+    raise UnsupportedError(mode)
+
+
+def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return a product and its rounding error (Dekker, 1971)."""
+    product = a * b
+    x, y = a * _SPLITTER, b * _SPLITTER
+    a1, b1 = x - (x - a), y - (y - b)
+    a2, b2 = a - a1, b - b1
+    return product, a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2)
+
+
+def double_fma(a: Array, b: Array, c: Array) -> Array:
+    """Return a*b + c of f64 with the product unrounded; the sum may be off by one last place."""
+    product, error = _exact_product(a, b)
+    total = product + c
+    virtual = total - product
+    # Two-sum (Knuth): what the addition lost.
+    lost = (product - (total - virtual)) + (c - virtual)
+    fused = total + (lost + error)
+    return np.where(np.isfinite(fused), fused, a * b + c)

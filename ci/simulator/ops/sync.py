@@ -1,0 +1,109 @@
+"""Barriers, and instructions that order memory or prefetch, which have no effect here.
+
+Source: PTX ISA, "Parallel Synchronization and Communication Instructions": bar, barrier, membar.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ci.simulator.forms import BOOL, U4, Form, UnsupportedError
+from ci.simulator.ptx import Immediate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ci.simulator.code import Code
+    from ci.simulator.forms import Array, Mask, Step
+    from ci.simulator.lanes import Lanes
+
+DIVERGENT = "divergent barrier"
+
+
+def _nothing(_: Mask) -> None:
+    return
+
+
+def _no_effect(code: Code, form: Form) -> Step:
+    del code, form
+    return _nothing
+
+
+def _barrier(code: Code, form: Form) -> Step:
+    """Decode the barrier of a whole block, with or without a reduction over its threads."""
+    pc, lanes = form.instruction.pc, code.lanes
+    if form.flag("warp"):
+        form.one_of("sync")
+        form.operands(1)
+        return _nothing
+    form.flag("cta")
+    form.flag("aligned")
+    if form.flag("red"):
+        return _reducing_barrier(code, form)
+    form.one_of("sync")
+    (number,) = form.operands(1)
+    _require_zero(form, number)
+    return lambda mask: arrive(lanes, pc, mask)
+
+
+def _require_zero(form: Form, number: object) -> None:
+    if not isinstance(number, Immediate) or number.bits:
+        raise UnsupportedError(form.instruction.text)
+
+
+def _reducing_barrier(code: Code, form: Form) -> Step:
+    mode = form.one_of("popc", "and", "or")
+    form.one_of("u32" if mode == "popc" else "pred")
+    destination, number, predicate = form.operands(3)
+    _require_zero(form, number)
+    pc, lanes = form.instruction.pc, code.lanes
+    fetch = code.fetch(predicate, BOOL)
+    store = code.store(destination, U4 if mode == "popc" else BOOL)
+
+    def step(mask: Mask) -> None:
+        arrive(lanes, pc, mask)
+        active = lanes.spread(mask)
+        value = fetch()
+        count = (active & value).sum(axis=1, keepdims=True, dtype=U4)
+        if mode == "popc":
+            store(count)
+        elif mode == "or":
+            store(count > 0)
+        else:
+            store(np.asarray(~np.any(active & ~value, axis=1, keepdims=True)))
+
+    return step
+
+
+def arrive(lanes: Lanes, pc: int, mask: Mask) -> None:
+    """Let the active lanes pass a block-wide barrier; report blocks of which a part is missing."""
+    if not lanes.elsewhere and mask is lanes.running:
+        # Whoever is not here has exited.
+        lanes.shadow.barrier(None)
+        return
+    here = lanes.spread(mask)
+    live = lanes.live()
+    arrived: Array = np.asarray(np.any(here, axis=1, keepdims=True))
+    missing = live & ~here & arrived
+    if missing.any():
+        part = here & missing.any(axis=1, keepdims=True)
+        block = int(part.any(axis=1).argmax())
+        waiting = int(here[block].sum()), int(live[block].sum())
+        text = f"barrier that {waiting[0]} of {waiting[1]} live threads reach, passed"
+        lanes.report(DIVERGENT, pc, part, text)
+    lanes.shadow.barrier(arrived)
+
+
+_WITHOUT_EFFECT = (
+    "membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority",
+    "griddepcontrol",
+)  # fmt: skip
+
+DECODERS: dict[str, Callable[[Code, Form], Step]] = {
+    "bar": _barrier,
+    "barrier": _barrier,
+    **dict.fromkeys(_WITHOUT_EFFECT, _no_effect),
+}
+"""Opcode → decoder."""

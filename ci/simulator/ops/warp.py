@@ -1,0 +1,223 @@
+"""Instructions in which the lanes of a warp exchange values.
+
+Source: PTX ISA, "Data Movement and Conversion Instructions": shfl; "Parallel Synchronization and
+Communication Instructions": vote, match, redux, activemask.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ci.simulator.forms import BOOL, U4, Form, UnsupportedError, dtype_of
+from ci.simulator.lanes import WARP
+from ci.simulator.memory import spread_to
+from ci.simulator.ptx import Pair, Sink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ci.simulator.code import Code
+    from ci.simulator.forms import Array, Mask, Step
+    from ci.simulator.lanes import Lanes
+
+INACTIVE_LANE = "shuffle from inactive lane"
+
+
+def source_lane(mode: str, lane: Array, b: Array, c: Array) -> tuple[Array, Array]:
+    """Return the lane each lane reads from, and whether that lies in its segment.
+
+    Args:
+        mode: ``up``, ``down``, ``bfly`` or ``idx``.
+        lane: Lane numbers, 0 to 31.
+        b: Distance or source lane.
+        c: Clamp in bits 0 to 4, segment mask in bits 8 to 12.
+    """
+    distance, clamp, segment = b & 31, c & 31, c >> 8 & 31
+    last = (lane & segment) | (clamp & ~segment)
+    if mode == "up":
+        source = lane - distance
+        inside = source >= last
+    elif mode == "down":
+        source = lane + distance
+        inside = source <= last
+    else:
+        first = lane & segment
+        source = lane ^ distance if mode == "bfly" else first | (distance & ~segment)
+        inside = source <= last
+    return np.where(inside, source, lane), inside
+
+
+def _shuffle(code: Code, form: Form) -> Step:
+    form.one_of("sync")
+    mode = form.one_of("up", "down", "bfly", "idx")
+    form.one_of("b32")
+    destination, value, b, c, _ = form.operands(5)
+    first = destination.first if isinstance(destination, Pair) else destination
+    second = destination.second if isinstance(destination, Pair) else Sink()
+    store, store_inside = code.store(first, U4), code.store(second, BOOL)
+    fetch, fetch_b, fetch_c = (code.fetch(operand, U4) for operand in (value, b, c))
+    pc, lanes = form.instruction.pc, code.lanes
+
+    def step(mask: Mask) -> None:
+        thread = np.arange(lanes.threads, dtype=np.int64)[None, :]
+        lane = thread % WARP
+        source, inside = source_lane(
+            mode, lane, fetch_b().astype(np.int64), fetch_c().astype(np.int64)
+        )
+        # The source as a column of the value, for each lane.
+        column = source + (thread - lane)
+        _check_source(lanes, pc, mask, column)
+        store_inside(inside)
+        word = fetch()
+        if word.shape[1] == 1:
+            store(word)
+        elif len(column) == 1:
+            store(word.take(column[0], axis=1))
+        else:
+            whole = spread_to(word, (lanes.blocks, lanes.threads))
+            store(np.take_along_axis(whole, column, axis=1))
+
+    return step
+
+
+def _check_source(lanes: Lanes, pc: int, mask: Mask, column: Array) -> None:
+    """Report active lanes that read from an inactive one."""
+    if mask is None or mask.shape[1] == 1:
+        return
+    active = spread_to(mask, (max(len(mask), len(column)), mask.shape[1]))
+    seen = np.take_along_axis(active, spread_to(column, active.shape), axis=1)
+    bad = active & ~seen
+    if bad.any():
+        row, thread = np.argwhere(bad)[0]
+        source = int(spread_to(column, bad.shape)[row, thread]) % WARP
+        lanes.report(INACTIVE_LANE, pc, bad, f"value of inactive lane {source} read")
+
+
+def by_warp(lanes: Lanes, value: Array, mask: Mask) -> tuple[Array, Array]:
+    """Return values and active lanes as (blocks or 1, warps, 32)."""
+    active = lanes.everyone if mask is None else mask
+    if active is None:
+        active = np.ones((1, 1), np.bool_)
+    rows = max(len(value), len(active))
+    shape = (rows, lanes.threads)
+    return (
+        spread_to(value, shape).reshape(rows, -1, WARP),
+        spread_to(active, shape).reshape(rows, -1, WARP),
+    )
+
+
+def to_lanes(value: Array) -> Array:
+    """Return a value per warp, (rows, warps), as one per lane."""
+    return np.repeat(value, WARP, axis=1)
+
+
+def ballot(predicate: Array) -> Array:
+    """Return the predicates of each warp, (rows, warps, 32), as the bits of one word."""
+    packed = np.packbits(predicate, axis=-1, bitorder="little")
+    return np.ascontiguousarray(packed).view("<u4")[..., 0]
+
+
+def _vote(code: Code, form: Form) -> Step:
+    form.one_of("sync")
+    mode = form.one_of("ballot", "all", "any", "uni")
+    form.one_of("b32" if mode == "ballot" else "pred")
+    destination, predicate, _ = form.operands(3)
+    fetch = code.fetch(predicate, BOOL)
+    store = code.store(destination, U4 if mode == "ballot" else BOOL)
+    lanes = code.lanes
+
+    def step(mask: Mask) -> None:
+        value, active = by_warp(lanes, fetch(), mask)
+        if mode == "ballot":
+            store(to_lanes(ballot(value & active)))
+            return
+        any_true = np.any(value & active, axis=-1)
+        any_false = np.any(~value & active, axis=-1)
+        answer = {"any": any_true, "all": ~any_false, "uni": ~(any_true & any_false)}[mode]
+        store(to_lanes(np.asarray(answer)))
+
+    return step
+
+
+def _active_mask(code: Code, form: Form) -> Step:
+    form.one_of("b32")
+    (destination,) = form.operands(1)
+    store, lanes = code.store(destination, U4), code.lanes
+
+    def step(mask: Mask) -> None:
+        _, active = by_warp(lanes, np.zeros((1, 1), BOOL), mask)
+        store(to_lanes(ballot(active)))
+
+    return step
+
+
+_REDUCTIONS: dict[str, np.ufunc] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def _reduce(code: Code, form: Form) -> Step:
+    """Decode redux: a reduction over the active lanes of a warp."""
+    dtype = dtype_of(form.last())
+    form.one_of("sync")
+    name = form.one_of(*_REDUCTIONS)
+    destination, source, _ = form.operands(3)
+    if dtype.kind not in "iu":
+        raise UnsupportedError(form.instruction.text)
+    function = _REDUCTIONS[name]
+    limits = np.iinfo(dtype)
+    neutral = {"min": limits.max, "max": limits.min, "and": -1 if dtype.kind == "i" else limits.max}
+    idle = dtype.type(neutral.get(name, 0))
+    store, fetch, lanes = code.store(destination, dtype), code.fetch(source, dtype), code.lanes
+
+    def step(mask: Mask) -> None:
+        value, active = by_warp(lanes, fetch(), mask)
+        total = function.reduce(np.where(active, value, idle), axis=-1, dtype=dtype)
+        store(to_lanes(total))
+
+    return step
+
+
+def _match(code: Code, form: Form) -> Step:
+    """Decode match: which active lanes hold the same value."""
+    dtype = dtype_of(form.last())
+    form.one_of("sync")
+    mode = form.one_of("any", "all")
+    destination, source, _ = form.operands(3)
+    first = destination.first if isinstance(destination, Pair) else destination
+    second = destination.second if isinstance(destination, Pair) else Sink()
+    store, store_same = code.store(first, U4), code.store(second, BOOL)
+    fetch, lanes = code.fetch(source, dtype), code.lanes
+
+    def step(mask: Mask) -> None:
+        value, active = by_warp(lanes, fetch(), mask)
+        equal = (value[..., :, None] == value[..., None, :]) & active[..., None, :]
+        peers = ballot(equal).reshape(len(value), -1)
+        everyone = to_lanes(ballot(active))
+        if mode == "any":
+            store(peers)
+            return
+        leader = np.argmax(active, axis=-1)
+        agreed = np.take_along_axis(peers.reshape(len(value), -1, WARP), leader[..., None], -1)
+        same = to_lanes(agreed[..., 0]) == everyone
+        store(np.where(same, everyone, U4.type(0)))
+        store_same(same)
+
+    return step
+
+
+DECODERS: dict[str, Callable[[Code, Form], Step]] = {
+    "shfl": _shuffle,
+    "vote": _vote,
+    "activemask": _active_mask,
+    "redux": _reduce,
+    "match": _match,
+}
+"""Opcode → decoder."""

@@ -1,0 +1,170 @@
+"""A kernel ready to be executed: every instruction decoded once, in straight runs."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ci.simulator.code import Code
+from ci.simulator.flow import Effect, Run, find_needed, runs_of
+from ci.simulator.forms import BOOL, Form, UnsupportedError, not_emulated
+from ci.simulator.lanes import Lanes
+from ci.simulator.ops import decoder_of
+
+if TYPE_CHECKING:
+    from ci.simulator.forms import Array, Fetch, Mask, Step
+    from ci.simulator.ptx import Guard, Instruction, Kernel
+
+
+class Program:
+    """The steps and runs of a kernel, and the state they act on; one launch at a time."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Decode every instruction; those that are not emulated raise when executed."""
+        self.kernel = kernel
+        self.lanes = Lanes()
+        self.code = Code(kernel, self.lanes)
+        self.runs = runs_of(kernel.instructions)
+        self.conditions: dict[int, Fetch] = {}
+        """Program counter of a guarded branch or exit → its predicate."""
+        leaving = {run.leave.pc for run in self.runs.values() if run.leave is not None}
+        self._steps: list[Step] = []
+        self._effects: list[Effect] = []
+        for instruction in kernel.instructions:
+            self._decode(instruction, leaves=instruction.pc in leaving)
+        find_needed(self.runs, self._effects)
+        for run in self.runs.values():
+            self._find_unread(run)
+        self._written = {run.start: self._written_in(run) for run in self.runs.values()}
+        """Start of a run → registers it writes, as a bit set."""
+        self._sequences: dict[tuple[int, int], list[Step]] = {}
+        self._initial = list(self.code.slots)
+
+    def begin_slice(self) -> None:
+        """Give every register its first value."""
+        self.code.slots[:] = self._initial
+
+    def steps(self, run: Run, kept: int) -> list[Step]:
+        """Return the steps of a run.
+
+        Args:
+            run: One of ``runs``.
+            kept: Registers, as a bit set, of which lanes that wait elsewhere still need their
+                own values. Others may be overwritten for all lanes, which is cheaper.
+        """
+        kept &= self._written[run.start]
+        key = (run.start, kept)
+        found = self._sequences.get(key)
+        if found is None:
+            found = [self._careful(pc, kept) for pc in range(run.start, run.end)]
+            self._sequences[key] = found
+        return found
+
+    def _written_in(self, run: Run) -> int:
+        return reduce(or_, (effect.defined for effect in self._effects[run.start : run.end]), 0)
+
+    def _careful(self, pc: int, kept: int) -> Step:
+        step = self._steps[pc]
+        written = _bits(self._effects[pc].defined & kept)
+        return _merging(self.code.slots, step, written) if written else step
+
+    def _decode(self, instruction: Instruction, *, leaves: bool) -> None:
+        code = self.code
+        code.used = code.defined = 0
+        guard = instruction.guard
+        if leaves:
+            step: Step = _unreachable
+            if guard is not None:
+                self.conditions[instruction.pc] = _condition(code, guard)
+        else:
+            step = self._step(instruction)
+        written = _bits(code.defined)
+        if guard is not None and not leaves:
+            step = _guarded(code.slots, step, _condition(code, guard), written)
+        self._steps.append(step)
+        effect = Effect(used=code.used, defined=code.defined, certain=guard is None)
+        self._effects.append(effect)
+
+    def _step(self, instruction: Instruction) -> Step:
+        decoder = decoder_of(instruction)
+        if decoder is not None:
+            try:
+                return decoder(self.code, Form(instruction))
+            except UnsupportedError:
+                self.code.used = self.code.defined = 0
+        return _refusal(instruction)
+
+    def _find_unread(self, run: Run) -> None:
+        """Note the atomic instructions whose result nobody reads."""
+        live = 0
+        for successor in run.successors:
+            live |= self.runs[successor].needed if successor in self.runs else 0
+        for pc in range(run.end - (run.leave is None), run.start - 1, -1):
+            effect = self._effects[pc]
+            if not effect.defined & live:
+                self.code.unread.add(pc)
+            live = (live & ~effect.defined if effect.certain else live) | effect.used
+
+
+def _bits(number: int) -> list[int]:
+    """Return the positions of the set bits, of which there are few."""
+    found = []
+    while number:
+        lowest = number & -number
+        found.append(lowest.bit_length() - 1)
+        number ^= lowest
+    return found
+
+
+def _unreachable(_: Mask) -> None:
+    """Stand in for a branch, which the machine executes itself."""
+
+
+def _refusal(instruction: Instruction) -> Step:
+    def step(_: Mask) -> None:
+        raise not_emulated(instruction)
+
+    return step
+
+
+def _condition(code: Code, guard: Guard) -> Fetch:
+    fetch = code.fetch(guard.register, BOOL)
+    return (lambda: ~fetch()) if guard.negated else fetch
+
+
+def _guarded(slots: list[Array], step: Step, condition: Fetch, written: list[int]) -> Step:
+    """Return the step for the lanes whose predicate holds."""
+
+    def guarded(mask: Mask) -> None:
+        holds = condition()
+        if holds.size == 1:
+            if holds.item():
+                step(mask)
+            return
+        active = holds if mask is None else holds & mask
+        if active.any():
+            _keep_others(slots, step, written, active)
+
+    return guarded
+
+
+def _merging(slots: list[Array], step: Step, written: list[int]) -> Step:
+    """Return the step that leaves the results of inactive lanes alone."""
+
+    def merging(mask: Mask) -> None:
+        if mask is None:
+            step(mask)
+        else:
+            _keep_others(slots, step, written, mask)
+
+    return merging
+
+
+def _keep_others(slots: list[Array], step: Step, written: list[int], active: Array) -> None:
+    before = [slots[slot] for slot in written]
+    step(active)
+    for slot, old in zip(written, before, strict=True):
+        slots[slot] = np.where(active, slots[slot], old)
