@@ -1,0 +1,14 @@
+"""What a cubin tells without a GPU: static figures of its kernels."""
+
+from ci.static.disassembly import Disassembly, disassemble, shared_widths
+from ci.static.errors import StaticError
+from ci.static.figures import KernelFacts, static_figures
+
+__all__ = [
+    "Disassembly",
+    "KernelFacts",
+    "StaticError",
+    "disassemble",
+    "shared_widths",
+    "static_figures",
+]
