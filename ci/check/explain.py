@@ -1,0 +1,247 @@
+"""What wrong elements share: where they lie, and which mistake would give just their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ci.check.launch import output_of
+from ci.check.references import Doubles, Expected, Reference
+from kernels.operands import Floats, Matrix, is_poison, read_as
+from kernels.spec import Access, Layout, Operand, Problem
+
+_TF32_DROPPED_BITS = 13
+"""Mantissa bits a float32 loses as TF32, 23 - 10."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """A wrong result and everything that was put in."""
+
+    problem: Problem
+    reference: Reference
+    scalars: Mapping[str, float]
+    tiles: Mapping[str, int]
+    """Axis → what a block or step covers."""
+    matrices: Mapping[str, Matrix]
+    """The operands after the launch."""
+    inputs: Mapping[str, Floats]
+    """Operand → its elements before the launch."""
+    got: Doubles
+    """[rows, columns] of the output."""
+    wrong: NDArray[np.bool_]
+    relative: float
+    """Accepted error per unit of the condition; 0 where the result is exact."""
+
+    @property
+    def output(self) -> Operand:
+        """Return the operand that is wrong."""
+        return output_of(self.problem)
+
+    @property
+    def read(self) -> tuple[Operand, ...]:
+        """Return the operands that are only read."""
+        return tuple(o for o in self.problem.operands if o.access is Access.READ)
+
+    def would_give(
+        self,
+        inputs: Mapping[str, Floats] | None = None,
+        scalars: Mapping[str, float] | None = None,
+    ) -> bool:
+        """Return whether the operation on these inputs and scalars gives the wrong elements.
+
+        An element that comes out NaN was read from poison, or from memory nobody knows: NaN fits
+        it, and anything else counts as unknown. At least half must fit, one of them a number.
+        """
+        alternative = self.reference.compute(
+            {**self.inputs, **(inputs or {})}, {**self.scalars, **(scalars or {})}
+        )
+        known = self.wrong & np.isfinite(alternative.value)
+        fitting = known & _alike(self.got, alternative, self.relative)
+        poison = self.wrong & np.isnan(alternative.value) & np.isnan(self.got)
+        enough = 2 * int((fitting | poison).sum()) >= int(self.wrong.sum())
+        return bool(fitting.any() and (fitting == known).all() and enough)
+
+
+def explain(evidence: Evidence) -> list[str]:
+    """Return where the wrong elements lie and, if one hypothesis gives their values, which."""
+    guesses = (hypothesis(evidence) for hypothesis in HYPOTHESES)
+    return [_where(evidence), *[guess for guess in guesses if guess][:1]]
+
+
+def _alike(got: Doubles, expected: Expected, relative: float) -> NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        alike: NDArray[np.bool_] = np.abs(got - expected.value) <= relative * expected.condition
+    return alike
+
+
+def _where(evidence: Evidence) -> str:
+    """Return which part of the output is wrong, in tiles where it starts at a tile's edge."""
+    wrong = evidence.wrong
+    if wrong.all():
+        return "every element"
+    tiles = [evidence.tiles[axis] for axis in evidence.output.axes]
+    edges = [extent // tile * tile for extent, tile in zip(wrong.shape, tiles, strict=True)]
+    clauses = []
+    for i, word in enumerate(("row", "column")):
+        hit = np.flatnonzero(wrong.any(axis=1 - i))
+        if hit.size < wrong.shape[i]:
+            which = f"{word} {hit[0]}" if hit.size == 1 else f"{word}s {hit[0]} to {hit[-1]}"
+            beyond = f" (beyond the last full tile of {tiles[i]})" if hit[0] >= edges[i] > 0 else ""
+            clauses.append(which + beyond)
+    if clauses:
+        return f"all in {' and '.join(clauses)}"
+    if not wrong[: edges[0], : edges[1]].any():
+        return f"all beyond the last full tile of {tiles[0]} x {tiles[1]}"
+    return "in every row and column"
+
+
+def _not_written(evidence: Evidence) -> str:
+    now = evidence.matrices[evidence.output.name].logical().copy().view(np.uint32)
+    before = evidence.inputs[evidence.output.name].view(np.uint32)
+    unchanged = (now == before)[evidence.wrong].all()
+    held = "poison" if is_poison(evidence.inputs[evidence.output.name]).all() else "what they held"
+    return f"these elements were not written, they still hold {held}" if unchanged else ""
+
+
+def _poison_read(evidence: Evidence) -> str:
+    if not np.isnan(evidence.got[evidence.wrong]).all():
+        return ""
+    places = [
+        f"the slack of {name} (leading dimension {matrix.leading_dimension})"
+        for name, matrix in evidence.matrices.items()
+        if matrix.buffer().size > matrix.logical().size
+    ]
+    unread = evidence.reference.unread(evidence.scalars)
+    zeros = ", ".join(f"{name} = 0" for name, value in evidence.scalars.items() if value == 0)
+    places = [f"{name}, although {zeros}" for name in sorted(unread)] + places
+    return f"NaN as if the kernel had read {', or '.join(places)}" if places else ""
+
+
+def _scalar_replaced(evidence: Evidence) -> str:
+    for name, value in evidence.scalars.items():
+        for other in (0.0, 1.0):
+            if value != other and evidence.would_give(scalars={name: other}):
+                return f"this is the result with {name} = {other:g} instead of {value:g}"
+    return ""
+
+
+def _wrong_reading(evidence: Evidence) -> str:
+    for operand in evidence.read:
+        matrix = evidence.matrices[operand.name]
+        for layout, ld in _other_readings(evidence, matrix):
+            if evidence.would_give(inputs={operand.name: _reread(matrix, layout, ld)}):
+                return f"this is the result with {operand.name} read {_as(matrix, layout, ld)}"
+    return ""
+
+
+def _wrong_writing(evidence: Evidence) -> str:
+    matrix = evidence.matrices[evidence.output.name]
+    expected = evidence.reference.compute(evidence.inputs, evidence.scalars)
+    for layout, ld in _other_readings(evidence, matrix):
+        values = _reread(matrix, layout, ld)
+        with np.errstate(invalid="ignore"):
+            alike = _alike(values.astype(np.float64), expected, evidence.relative)
+        # Elements written on top of each other, and past the end, are lost.
+        if 2 * int(alike.sum()) > alike.size:
+            return (
+                f"the right values are there with {matrix.name} written {_as(matrix, layout, ld)}"
+            )
+    return ""
+
+
+def _summed_tail_dropped(evidence: Evidence) -> str:
+    for axis in _summed_axes(evidence):
+        extent = dict(_extents(evidence))[axis]
+        for step in (evidence.tiles[axis], 8, 4):
+            kept = extent // step * step
+            if kept < extent and evidence.would_give(inputs=_first_terms(evidence, axis, kept)):
+                return (
+                    f"this is the result of the first {kept} terms of {axis} = {extent}: the "
+                    f"tail beyond a multiple of {step} is dropped"
+                )
+    return ""
+
+
+def _low_precision(evidence: Evidence) -> str:
+    rounded = {operand.name: _as_tf32(evidence.inputs[operand.name]) for operand in evidence.read}
+    fits = evidence.would_give(inputs=rounded)
+    return "this is the result with the inputs rounded to TF32" if fits else ""
+
+
+HYPOTHESES: tuple[Callable[[Evidence], str], ...] = (
+    _not_written,
+    _poison_read,
+    _summed_tail_dropped,
+    _scalar_replaced,
+    _wrong_reading,
+    _wrong_writing,
+    _low_precision,
+)
+"""Tried in this order; each returns a clause, or nothing where it does not explain every wrong
+element."""
+
+
+def _other_readings(evidence: Evidence, matrix: Matrix) -> Iterable[tuple[Layout, int]]:
+    """Return the wrong layouts and leading dimensions a kernel may have mixed up."""
+    own = (matrix.layout, matrix.leading_dimension)
+    lds = [m.leading_dimension for m in evidence.matrices.values()]
+    lds += [extent for _, extent in _extents(evidence)]
+    candidates = [(layout, ld) for layout in Layout for ld in (own[1], *sorted(set(lds)))]
+    candidates.sort(key=lambda c: (c[1] != own[1], c[0] is not own[0]))
+    return (candidate for candidate in dict.fromkeys(candidates) if candidate != own)
+
+
+def _as(matrix: Matrix, layout: Layout, ld: int) -> str:
+    parts = []
+    if layout is not matrix.layout:
+        parts.append(f"as {layout.value}-major (it is {matrix.layout.value}-major)")
+    if ld != matrix.leading_dimension:
+        parts.append(f"with leading dimension {ld} (it is {matrix.leading_dimension})")
+    return " and ".join(parts)
+
+
+def _reread(matrix: Matrix, layout: Layout, ld: int) -> Floats:
+    """Return the matrix's memory read another way; NaN where that leaves the memory."""
+    buffer = matrix.buffer()
+    indices = np.arange(sum((extent - 1) * ld for extent in matrix.shape) + max(matrix.shape))
+    reading = read_as(indices, matrix.shape, layout, ld)
+    inside = reading < buffer.size
+    values: Floats = np.where(inside, buffer[np.where(inside, reading, 0)], np.float32(np.nan))
+    return values
+
+
+def _extents(evidence: Evidence) -> tuple[tuple[str, int], ...]:
+    """Return (axis, extent) of every axis."""
+    return tuple(
+        {
+            axis: extent
+            for operand in evidence.problem.operands
+            for axis, extent in zip(
+                operand.axes, evidence.matrices[operand.name].shape, strict=True
+            )
+        }.items()
+    )
+
+
+def _summed_axes(evidence: Evidence) -> list[str]:
+    return [axis for axis in evidence.problem.axes if axis not in evidence.output.axes]
+
+
+def _first_terms(evidence: Evidence, axis: str, kept: int) -> dict[str, Floats]:
+    """Return the inputs cut to the first ``kept`` terms of a summed axis."""
+    return {
+        operand.name: evidence.inputs[operand.name].take(range(kept), axis=operand.axes.index(axis))
+        for operand in evidence.read
+        if axis in operand.axes
+    }
+
+
+def _as_tf32(values: Floats) -> Floats:
+    """Return the values rounded to TF32's 10 bits of mantissa, half away from zero."""
+    half = np.uint32(1 << (_TF32_DROPPED_BITS - 1))
+    mask = np.uint32(0xFFFFFFFF << _TF32_DROPPED_BITS & 0xFFFFFFFF)
+    return ((values.view(np.uint32) + half) & mask).view(np.float32)

@@ -1,0 +1,1 @@
+"""One protocol, and the devices that follow it."""

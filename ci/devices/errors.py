@@ -1,0 +1,17 @@
+"""Why a device could not finish a launch. Every message says which kernel, what and where."""
+
+
+class DeviceError(Exception):
+    """Base of everything a device raises on purpose."""
+
+
+class NotEmulatedError(DeviceError):
+    """The device cannot execute an instruction of this kernel."""
+
+
+class LaunchError(DeviceError):
+    """The kernel cannot be launched, or broke the launch."""
+
+
+class StepLimitError(DeviceError):
+    """The kernel did not end within the step limit."""

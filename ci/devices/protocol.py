@@ -1,0 +1,71 @@
+"""One protocol, two devices: what the check and the measurement ask of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ci.results.model import Counters, Finding, LineCounters
+from kernels.build import BuiltStage
+from kernels.spec import Launch
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Buffer:
+    """An array argument: the kernel may touch exactly these elements."""
+
+    name: str
+    """Operand name, for findings."""
+    data: NDArray[np.generic]
+    """One-dimensional, contiguous; read and written in place."""
+    misalignment_bytes: int = 0
+    """The address of element 0 modulo 256; 0 is what an allocator gives."""
+
+
+Argument = Buffer | np.generic
+"""A buffer, or a scalar of exactly the parameter's type."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Execution:
+    """What one launch did, besides writing its buffers."""
+
+    findings: tuple[Finding, ...]
+    counters: Counters | None
+    lines: tuple[LineCounters, ...]
+
+
+class Device(Protocol):
+    """Something that executes a built stage."""
+
+    name: str
+    """``cuda`` or ``simulator``."""
+
+    def run(
+        self,
+        built: BuiltStage,
+        variant: str,
+        launch: Launch,
+        arguments: Sequence[Argument],
+        *,
+        count: bool,
+    ) -> Execution:
+        """Execute one launch and return what was seen.
+
+        Args:
+            built: The compiled stage.
+            variant: Which instantiation, such as ``A=row,B=column``.
+            launch: Grid, block and dynamic shared memory.
+            arguments: In the entry's parameter order.
+            count: Whether to count memory traffic, which costs time.
+
+        Raises:
+            NotEmulatedError: The device cannot execute an instruction of this kernel.
+            LaunchError: The kernel cannot be launched, or broke the launch.
+            StepLimitError: The kernel did not end within the step limit.
+        """
+        ...

@@ -1,0 +1,137 @@
+"""The simulator as a device: project data in, simulator data out, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from ci import simulator
+from ci.devices import errors
+from ci.devices.protocol import Argument, Buffer, Execution
+from ci.results.model import Counters, Finding, LineCounters
+from kernels.build import BuiltStage
+from kernels.spec import Launch
+
+_COUNTER_NAMES = tuple(field.name for field in fields(Counters))
+
+Widths = tuple[frozenset[int], frozenset[int]]
+"""Widths in bytes above 4 of a kernel's shared loads, and of its shared stores."""
+
+
+class SimulatorDevice:
+    """Executes the PTX of a built stage on the CPU, watches it and counts its memory traffic."""
+
+    name = "simulator"
+
+    def __init__(self, widths: Mapping[str, Widths]) -> None:
+        """Start with no parsed module.
+
+        Args:
+            widths: Variant → vector widths of the shared accesses in its machine code, which
+                tell how the compiler merged scalar ones. A variant without an entry counts as
+                if nothing was merged.
+        """
+        self._widths = widths
+        self._parsed: tuple[str, simulator.Module] | None = None
+
+    def run(
+        self,
+        built: BuiltStage,
+        variant: str,
+        launch: Launch,
+        arguments: Sequence[Argument],
+        *,
+        count: bool,
+    ) -> Execution:
+        """Execute one launch; see ``ci.devices.protocol.Device.run``."""
+        kernel = built.ptx_kernels[variant]
+        load, store = self._widths.get(variant, (frozenset(), frozenset()))
+        try:
+            report = simulator.run(
+                self._module(built.ptx),
+                kernel.symbol,
+                grid=launch.grid,
+                block=launch.block,
+                arguments=[_simulated(argument) for argument in arguments],
+                dynamic_shared_bytes=launch.dynamic_shared_bytes,
+                widths=simulator.SharedWidths(load=load, store=store),
+                count=count,
+            )
+        except simulator.NotEmulatedError as error:
+            raise errors.NotEmulatedError(str(error)) from error
+        except simulator.StepLimitError as error:
+            raise errors.StepLimitError(str(error)) from error
+        except simulator.SimulatorError as error:
+            raise errors.LaunchError(str(error)) from error
+        return Execution(
+            findings=tuple(
+                Finding(
+                    kind=hazard.kind,
+                    kernel=kernel.expression,
+                    file=hazard.file,
+                    line=hazard.line,
+                    count=hazard.count,
+                    example=hazard.example,
+                    subcheck="",
+                )
+                for hazard in report.hazards
+            ),
+            counters=_counters(report.totals) if count else None,
+            lines=_lines(report, built.text) if count else (),
+        )
+
+    def _module(self, ptx: str) -> simulator.Module:
+        # A stage is launched some forty times in a row, and decoding is a good part of a launch.
+        if self._parsed is None or self._parsed[0] != ptx:
+            self._parsed = (ptx, simulator.parse(ptx))
+        return self._parsed[1]
+
+
+def _simulated(argument: Argument) -> simulator.Buffer | np.generic:
+    if isinstance(argument, Buffer):
+        return simulator.Buffer(
+            name=argument.name,
+            data=argument.data,
+            misalignment_bytes=argument.misalignment_bytes,
+        )
+    return argument
+
+
+def _counters(counts: simulator.Counts) -> Counters:
+    return Counters(**{name: getattr(counts, name) for name in _COUNTER_NAMES})
+
+
+def _lines(report: simulator.Report, text: str) -> tuple[LineCounters, ...]:
+    """Return the counters of each source line, with the line itself.
+
+    Args:
+        report: What the simulator saw.
+        text: Flattened source with ``#line`` directives, from which the lines are quoted.
+    """
+    quoted = _quotes(text)
+    return tuple(
+        LineCounters(
+            file=place.file,
+            line=place.line,
+            text=quoted.get((place.file, place.line), ""),
+            counters=_counters(report.lines[place]),
+        )
+        for place in sorted(report.lines, key=lambda place: (place.file, place.line))
+    )
+
+
+def _quotes(text: str) -> dict[tuple[str, int], str]:
+    """Return (file, line) → source line of a flattened text."""
+    quoted: dict[tuple[str, int], str] = {}
+    file, line = "", 0
+    for row in text.splitlines():
+        if row.startswith("#line "):
+            number, name = row.removeprefix("#line ").split(" ", 1)
+            file, line = str(PurePosixPath(name.strip().strip('"'))), int(number)
+            continue
+        quoted[file, line] = row.strip()
+        line += 1
+    return quoted
