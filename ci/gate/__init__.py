@@ -1,0 +1,1 @@
+"""Whether it got worse: pure functions from two records to a verdict."""

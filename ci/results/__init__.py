@@ -1,0 +1,1 @@
+"""What a run and a gate leave behind, and how it is stored."""

@@ -1,0 +1,342 @@
+"""The data contract: what a run and a gate leave behind. Plain frozen data."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+SCHEMA_VERSION = 1
+"""Version of the stored form of RunRecord and GateResult."""
+
+
+class Status(enum.StrEnum):
+    """What became of a case in one run."""
+
+    PASSED = "PASSED"
+    INCORRECT = "INCORRECT"
+    """Wrong numbers, or a finding: undefined behaviour is not correct, whatever it computed."""
+    COMPILE_ERROR = "COMPILE_ERROR"
+    LAUNCH_ERROR = "LAUNCH_ERROR"
+    TIMEOUT = "TIMEOUT"
+    SKIPPED = "SKIPPED"
+    NOT_EMULATED = "NOT_EMULATED"
+
+
+class Word(enum.StrEnum):
+    """The verdict on one case."""
+
+    UNCHANGED = "UNCHANGED"
+    IMPROVEMENT = "IMPROVEMENT"
+    REGRESSION = "REGRESSION"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    INCORRECT = "INCORRECT"
+    ERROR = "ERROR"
+    NEW = "NEW"
+    MISSING = "MISSING"
+    NOT_EMULATED = "NOT_EMULATED"
+
+
+class Outcome(enum.StrEnum):
+    """The verdict of a whole gate."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """A hazard the device saw, at its place in the source."""
+
+    kind: str
+    """Such as ``read-after-write race`` or ``out-of-bounds read``."""
+    kernel: str
+    """Name expression of the kernel."""
+    file: str
+    """Source file as the suite names it, relative to the suite folder."""
+    line: int
+    """1-based line in that file; 0 if unknown."""
+    count: int
+    """How often it was seen in the case."""
+    example: str
+    """One occurrence in words, with buffer or address, block and thread."""
+    subcheck: str
+    """Name of the first sub-check that showed it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubCheck:
+    """One launch of the correctness plan: one combination of factors, or the case's own size."""
+
+    name: str
+    """The combination, as in ``M=33 N=17 K=5 A=column B=row C=row ld=+3 alpha=2 beta=0``."""
+    passed: bool
+    max_error: float | None
+    """Largest |got - want| over the elements that are finite in both; None if none is."""
+    bound: float | None
+    """Accepted error at the element of the largest error-to-bound ratio; None where exact."""
+    detail: str
+    """Empty if passed; else which elements are wrong and what they share."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Counters:
+    """What a profiler would count in one launch. Exact integers; requests are per warp."""
+
+    global_load_requests: int = 0
+    global_load_sectors: int = 0
+    """32-byte sectors."""
+    global_load_elements: int = 0
+    """Loads of the threads, one per vector component."""
+    global_store_requests: int = 0
+    global_store_sectors: int = 0
+    shared_load_wavefronts: int = 0
+    shared_load_conflicts: int = 0
+    """Wavefronts above the conflict-free number."""
+    shared_store_wavefronts: int = 0
+    shared_store_conflicts: int = 0
+    local_bytes: int = 0
+    """Bytes the threads moved to and from local memory."""
+    atomic_requests: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LineCounters:
+    """The share of one source line in a case's counters."""
+
+    file: str
+    line: int
+    text: str
+    """The source line without indentation, so that pages need no source tree."""
+    counters: Counters
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StaticFigures:
+    """What the cubin of one kernel tells, for one architecture and one instantiation."""
+
+    arch: str
+    """Such as ``sm_90``."""
+    variant: str
+    """Layout flags of the instantiation, as in ``A=row,B=column``; stable when tiles change."""
+    kernel: str
+    """Name expression."""
+    registers: int
+    """Per thread."""
+    stack_bytes: int
+    """Stack frame per thread: local arrays and spills."""
+    spill_store_bytes: int
+    """Per thread, static count, from the compiler's log."""
+    spill_load_bytes: int
+    static_shared_bytes: int
+    """Per block, without what the system reserves."""
+    dynamic_shared_bytes: int
+    """Per block, from the declaration."""
+    threads_per_block: int
+    resident_blocks: int
+    """Per multiprocessor, the theoretical maximum; 0: the kernel does not fit."""
+    occupancy: float
+    """Resident warps over the most the multiprocessor holds, 0 to 1."""
+    limited_by: tuple[str, ...]
+    """What binds ``resident_blocks``: ``registers``, ``shared memory``, ``threads``, ``blocks``,
+    ``barriers``."""
+    code_bytes: int
+    instructions: Mapping[str, int]
+    """SASS opcode → static count, loops counted once."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageResult:
+    """What holds for a stage whatever the size."""
+
+    ladder: str
+    stage: str
+    source_digest: str
+    """sha256 of the flattened source text, hexadecimal; empty if it could not be read."""
+    identity: Mapping[str, str]
+    """Architecture → digest of the cubin built without line information."""
+    static: tuple[StaticFigures, ...]
+    subchecks: tuple[SubCheck, ...]
+    """The correctness plan, run once a stage; its failures fail every case of the stage."""
+    findings: tuple[Finding, ...]
+    """Findings of the plan's launches."""
+    error: str
+    """Compiler's or loader's message, with file and line; empty if the stage builds."""
+    seconds: float
+    """Wall time spent on the stage's build and plan (s)."""
+    counters: Counters | None = None
+    """Sum over the plan's launches: what only other layouts and edges cost shows here.
+    None unless the plan passed on a device that counts."""
+    lines: tuple[LineCounters, ...] = ()
+    """The sum per source line, in file and line order."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaseResult:
+    """What one run found out about one case."""
+
+    id: str
+    suite: str
+    ladder: str
+    stage: str
+    size: Mapping[str, int]
+    role: str
+    """``perf`` or ``check``."""
+    status: Status
+    reason: str
+    """Why not PASSED; empty if PASSED."""
+    subcheck: SubCheck | None
+    """The check at the case's own size; None if it was not launched."""
+    findings: tuple[Finding, ...]
+    counters: Counters | None
+    """None unless PASSED on a device that counts."""
+    lines: tuple[LineCounters, ...]
+    """Per source line, in file and line order."""
+    flops: int
+    compulsory_bytes: int
+    seconds: float
+    """Wall time the device worked on the case (s); says nothing of the kernel's speed."""
+
+    def __post_init__(self) -> None:
+        """Hold the contract: counters only of a passed case, a reason otherwise."""
+        if self.status is Status.PASSED and self.reason:
+            msg = f"{self.id}: PASSED with a reason ({self.reason})"
+            raise ValueError(msg)
+        if self.status is not Status.PASSED and not self.reason:
+            msg = f"{self.id}: {self.status} without a reason"
+            raise ValueError(msg)
+        if self.status is not Status.PASSED and self.counters is not None:
+            msg = f"{self.id}: counters are kept of a PASSED case only, this one is {self.status}"
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Revision:
+    """Which code a run is about."""
+
+    commit: str
+    """Full hash; ``-dirty-`` and 12 digits of the tree's digest follow for an edited tree;
+    ``tree-`` and 12 digits where there is no git."""
+    subject: str
+    """First line of the commit message; empty if unknown."""
+    committed: str
+    """Commit date, ISO 8601 with offset; empty if unknown."""
+    parents: tuple[str, ...]
+    """Full hashes; empty if unknown or a root commit."""
+    described: str
+    """What the user asked for: ``HEAD~1``, ``working tree``, a folder."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Machine:
+    """What a run ran on; records of two different machines are never compared."""
+
+    name: str
+    """Folder of its records: ``simulator``, or GPU model and runner slot."""
+    device: str
+    """``simulator`` or ``cuda``."""
+    versions: Mapping[str, str]
+    """Component → version: flopwatch, nvrtc, nvdisasm, numpy, python."""
+    architectures: tuple[str, ...]
+    """Architectures that were compiled."""
+    origin: str
+    """``installed`` or ``checkout``: where flopwatch itself was loaded from."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunRecord:
+    """All cases of one revision on one machine."""
+
+    schema_version: int
+    run: str
+    """Id of the run, unique in its folder: UTC start time and a random suffix."""
+    started: str
+    """UTC, ISO 8601."""
+    revision: Revision
+    machine: Machine
+    complete: bool
+    """False if the run was interrupted: cases may be absent."""
+    selection: str
+    """The ``-k`` expression; empty: every case."""
+    error: str
+    """Why the suite did not load; empty if it did."""
+    stages: tuple[StageResult, ...]
+    cases: tuple[CaseResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """One figure that differs between base and head."""
+
+    metric: str
+    """Field of Counters or StaticFigures."""
+    where: str
+    """Architecture and variant of a static figure, ``plan`` for the sum over the correctness
+    plan's launches; empty for a counter of the case's own launch."""
+    base: float
+    head: float
+    fails: bool
+    """True if a change in this direction fails the gate."""
+    improves: bool
+    """True if it is for the better in a figure that can fail."""
+    place: str
+    """``file:line`` of the line that changed most; empty if there is none."""
+    place_text: str
+    """That source line."""
+    place_base: int
+    """The line's own figure at base."""
+    place_head: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaseVerdict:
+    """The verdict on one case, and why."""
+
+    id: str
+    ladder: str
+    stage: str
+    verdict: Word
+    code: str
+    """Reason code, stable for programs: ``identical``, ``counters``, ``findings``, ``removed`` …"""
+    reason: str
+    """One sentence for people, with figures and the source line."""
+    base: str
+    """Base's status or ``absent``."""
+    head: str
+    changes: tuple[Change, ...]
+    """Worst first."""
+    findings: tuple[Finding, ...]
+    """Head's findings."""
+    wrong: tuple[SubCheck, ...]
+    """Head's failed sub-checks."""
+    acknowledged: str
+    """The reason given in the acknowledgement that covers this verdict; empty if none."""
+
+    @property
+    def fails(self) -> bool:
+        """Return whether this verdict fails the gate."""
+        never_covered = self.verdict in (Word.INCORRECT, Word.ERROR)
+        coverable = self.verdict in (Word.REGRESSION, Word.MISSING)
+        return never_covered or (coverable and not self.acknowledged)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateResult:
+    """The verdict of a gate: what verdict.json holds."""
+
+    schema_version: int
+    verdict: Outcome
+    sentence: str
+    """One line: the result and the next step."""
+    base: Revision | None
+    """None: head was checked alone."""
+    head: Revision
+    machine: Machine
+    started: str
+    seconds: float
+    notes: tuple[str, ...]
+    """What a reader must know: head checked alone and why, cases left to a GPU, interrupted …"""
+    cases: tuple[CaseVerdict, ...]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Verdict word → number of cases, words with none left out."""
