@@ -1,0 +1,102 @@
+"""Writing the site: pages rendered from view models, files replaced whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import jinja2
+
+from ci.results.model import GateResult, RunRecord
+from dashboards.case_page import case_page
+from dashboards.errors import SiteFolderError, TemplateValueError
+from dashboards.formatting import legible
+from dashboards.history import histories
+from dashboards.index_page import index_page, sections
+from dashboards.links import CASE_FOLDER, INDEX, case_path
+from dashboards.page_parts import Frame, origin
+
+_HERE = Path(__file__).parent
+_STATIC = ("site.css", "icon.svg")
+_OWN_CASE_PAGES = "*-????????.html"
+
+
+def build_site(records: Sequence[RunRecord], gates: Sequence[GateResult], folder: Path) -> Path:
+    """Write the static site and return the path of its front page.
+
+    The same records and gates give the same bytes, in whatever order they come. Each file is
+    written beside its place and renamed, the front page last, so that a reader never meets half
+    a page. Case pages of an earlier build that no case asks for any more are removed; nothing
+    else in the folder is touched.
+
+    Args:
+        records: Runs of any number of commits and machines.
+        gates: Gates of any number of machines; the latest of each machine is shown.
+        folder: Where the site goes; made if it is missing.
+
+    Raises:
+        SiteFolderError: The folder cannot be written.
+    """
+    pages = _render(records, gates)
+    try:
+        for name in _STATIC:
+            _replace(folder / "static" / name, (_HERE / "static" / name).read_bytes())
+        for path, text in pages.items():
+            _replace(folder / path, text.encode())
+        for stale in sorted((folder / CASE_FOLDER).glob(_OWN_CASE_PAGES)):
+            if f"{CASE_FOLDER}/{stale.name}" not in pages:
+                stale.unlink()
+    except OSError as error:
+        msg = f"{folder}: the site cannot be written ({error}); free space or choose another folder"
+        raise SiteFolderError(msg) from error
+    return folder / INDEX
+
+
+def _render(records: Sequence[RunRecord], gates: Sequence[GateResult]) -> Mapping[str, str]:
+    """Return path → page, the front page last."""
+    environment = _environment()
+    history = histories(records, gates)
+    index = index_page(history)
+    nav = sections(index)
+    origins = tuple(origin(entry) for entry in history)
+    pages = {}
+    template = environment.get_template("case.html.j2")
+    for case_id in dict.fromkeys(case_id for entry in history for case_id in entry.case_ids):
+        pages[case_path(case_id)] = template.render(
+            page=case_page(case_id, history), frame=Frame(root="../", nav=nav, origins=origins)
+        )
+    pages[INDEX] = environment.get_template("index.html.j2").render(
+        page=index, frame=Frame(root="", nav=nav, origins=origins)
+    )
+    return pages
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_text_only,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _text_only(value: object) -> str:
+    """Let text through, without what is invisible in it; numbers must have been formatted."""
+    if not isinstance(value, str):
+        msg = f"a template printed {value!r}, expected text; format it in the view model"
+        raise TemplateValueError(msg)
+    return value if hasattr(value, "__html__") else legible(value)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        unfinished.write_bytes(data)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,0 +1,27 @@
+"""Where each page lies and what its anchors are called. Changes when addresses change."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+INDEX = "index.html"
+CASE_FOLDER = "case"
+
+_SLUG_CHARACTERS = 72
+_DIGEST_CHARACTERS = 8
+
+
+def case_path(case_id: str) -> str:
+    """Return the path of a case's page, relative to the site's folder.
+
+    The digest keeps apart ids that differ in letters a file name cannot hold, also where the file
+    system does not tell upper from lower case.
+    """
+    digest = hashlib.sha256(case_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{CASE_FOLDER}/{slug(case_id)}-{digest[:_DIGEST_CHARACTERS]}.html"
+
+
+def slug(text: str) -> str:
+    """Return text as a name of lower-case letters, digits and dashes, never empty."""
+    return re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-_")[:_SLUG_CHARACTERS] or "case"
