@@ -1,0 +1,203 @@
+"""The command line: parses, calls one verb, prints errors as one line, returns the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from ci.errors import CiError
+from ci.gate.errors import GateError
+from ci.measure.errors import MeasureError
+from ci.results.errors import ResultsError
+from ci.static.errors import StaticError
+from ci.verbs import check, compare, doctor, gate, listing, measure, site
+from ci.verbs.context import Request
+from dashboards.errors import SiteFolderError
+from kernels.errors import KernelError
+
+EXIT_CODES = """\
+exit codes: 0 passed; 1 failed (regression, incorrect, error, missing; also a full disk);
+2 usage or configuration; 3 undecided; 130 Ctrl-C. Finished work is kept in every case."""
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+_REFUSALS = (CiError, MeasureError, ResultsError, GateError, StaticError, KernelError)
+"""What a user asked for that cannot be done: one base a room."""
+
+Verb = Callable[[argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb and return the process's exit code."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s")
+    arguments = _parser().parse_args(argv)
+    verb: Verb = arguments.verb
+    try:
+        code = verb(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = _end("interrupted: what was finished is kept", EXIT_INTERRUPTED)
+    except _REFUSALS as error:
+        code = _end(str(error), EXIT_USAGE)
+    except SiteFolderError as error:
+        code = _end(str(error), EXIT_FAILED)
+    except BrokenPipeError:
+        # The reader of standard output has gone (flopwatch list | head): nothing left to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = EXIT_FAILED
+    except OSError as error:
+        code = _end_of_system_error(error)
+    return code
+
+
+def _end_of_system_error(error: OSError) -> int:
+    where = f": {error.filename}" if error.filename else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        sentence = (
+            f"no space left on the disk{where} "
+            "(free some and run again; what was finished before is kept)"
+        )
+        return _end(sentence, EXIT_FAILED)
+    return _end(f"{error.strerror or error}{where} (check the path and its rights)", EXIT_USAGE)
+
+
+def _end(sentence: str, code: int) -> int:
+    sys.stderr.write(f"flopwatch: {sentence}\n")
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="flopwatch",
+        description="Watches the speed and the correctness of CUDA kernels, commit by commit.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(metavar="VERB", required=True)
+    for name, summary, build in _VERBS:
+        sub = verbs.add_parser(
+            name,
+            help=summary,
+            description=summary,
+            epilog=EXIT_CODES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        build(sub)
+    return parser
+
+
+def _running(sub: argparse.ArgumentParser) -> None:
+    """Add what every verb that runs kernels takes."""
+    _selecting(sub)
+    sub.add_argument("--device", choices=("auto", "cuda", "simulator"), default="auto")
+    sub.add_argument(
+        "--arch",
+        default="sm_90",
+        help="architectures to compile for, comma-separated, or all (default: %(default)s)",
+    )
+
+
+def _selecting(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--suite", default="kernels", help="the suite's folder in a checkout (default: %(default)s)"
+    )
+    sub.add_argument(
+        "-k",
+        dest="selection",
+        default="",
+        metavar="EXPR",
+        help="cases whose id matches, as in pytest",
+    )
+
+
+def _formatted(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--format", choices=("text", "json", "markdown"), default="text")
+
+
+def _request(arguments: argparse.Namespace) -> Request:
+    return Request(
+        suite=arguments.suite,
+        device=arguments.device,
+        arch=arguments.arch,
+        selection=arguments.selection,
+    )
+
+
+def _list(sub: argparse.ArgumentParser) -> None:
+    _selecting(sub)
+    _formatted(sub)
+    sub.set_defaults(
+        verb=lambda a: listing.run(suite=a.suite, selection=a.selection, form=a.format)
+    )
+
+
+def _check(sub: argparse.ArgumentParser) -> None:
+    _running(sub)
+    _formatted(sub)
+    sub.set_defaults(verb=lambda a: check.run(_request(a), form=a.format))
+
+
+def _measure(sub: argparse.ArgumentParser) -> None:
+    _running(sub)
+    sub.add_argument("--revision", help="what to measure (default: the working tree)")
+    sub.add_argument(
+        "--records", default="records", help="folder of the records (default: %(default)s)"
+    )
+    sub.set_defaults(
+        verb=lambda a: measure.run(_request(a), revision=a.revision, records=a.records)
+    )
+
+
+def _gate(sub: argparse.ArgumentParser) -> None:
+    _running(sub)
+    _formatted(sub)
+    side = "revision, folder, or FOLDER@COMMIT"
+    sub.add_argument("--base", metavar="SIDE", help=f"{side} (default: HEAD, or its parent)")
+    sub.add_argument("--head", metavar="SIDE", help=f"{side} (default: the working tree)")
+    sub.add_argument(
+        "--out", default="gate-out", help="folder of the results (default: %(default)s)"
+    )
+    sub.set_defaults(
+        verb=lambda a: gate.run(_request(a), base=a.base, head=a.head, out=a.out, form=a.format)
+    )
+
+
+def _compare(sub: argparse.ArgumentParser) -> None:
+    _formatted(sub)
+    sub.add_argument("base", help="record file of the base")
+    sub.add_argument("head", help="record file of the head")
+    sub.set_defaults(verb=lambda a: compare.run(a.base, a.head, form=a.format))
+
+
+def _site(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--records", default="records", help="folder of the records (default: %(default)s)"
+    )
+    sub.add_argument(
+        "--verdict", action="append", default=[], help="a verdict.json to show; may be repeated"
+    )
+    sub.add_argument(
+        "--out", default="build/site", help="folder of the pages (default: %(default)s)"
+    )
+    sub.set_defaults(verb=lambda a: site.run(records=a.records, verdicts=a.verdict, out=a.out))
+
+
+def _doctor(sub: argparse.ArgumentParser) -> None:
+    sub.set_defaults(verb=lambda _: doctor.run())
+
+
+_VERBS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] = (
+    ("list", "List suites, ladders, stages and cases.", _list),
+    ("check", "Check the correctness of every stage.", _check),
+    ("measure", "Check, count and record one revision.", _measure),
+    ("gate", "Compare base and head and say whether head may pass.", _gate),
+    ("compare", "Compare two records.", _compare),
+    ("site", "Build the static dashboard from records.", _site),
+    ("doctor", "Say what this machine can and cannot do, and why.", _doctor),
+)

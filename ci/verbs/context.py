@@ -1,0 +1,129 @@
+"""What every running verb needs first: the checkout, the device, the selection, the cache."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci import origin
+from ci.errors import UsageError
+from ci.measure.machine import simulator_machine
+from ci.measure.session import Plan
+from ci.measure.sides import Git
+from ci.results.model import Machine
+from ci.select import selector
+from kernels.build import WIDTHS_ARCH
+from kernels.spec import ARCHITECTURES
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What the user asked of a verb that runs kernels."""
+
+    suite: str
+    device: str
+    arch: str
+    selection: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """What a verb that runs kernels works with."""
+
+    here: Path
+    """Root of the checkout in use."""
+    suite: Path
+    """The suite's folder, relative to a checkout's root."""
+    plan: Plan
+    machine: Machine
+
+
+def prepare(request: Request) -> Context:
+    """Return the context of a run, or refuse it before anything is started.
+
+    Raises:
+        OriginError: Parts of flopwatch come from different places.
+        UsageError: The device is not here, or an argument does not fit.
+        SetupError: A wheel is missing.
+    """
+    _, loaded = origin.loaded_from()
+    device = choose_device(request.device)
+    architectures = choose_architectures(request.arch)
+    here = checkout_root()
+    suite = Path(request.suite)
+    if suite.is_absolute():
+        here, suite = suite.parent, Path(suite.name)
+    return Context(
+        here=here,
+        suite=suite,
+        plan=Plan(
+            device=device,
+            architectures=architectures,
+            cache=cache_folder(),
+            selects=selector(request.selection),
+            selection=request.selection,
+        ),
+        machine=simulator_machine(architectures=architectures, origin=loaded),
+    )
+
+
+def choose_device(asked: str) -> str:
+    """Return the device to run on.
+
+    Raises:
+        UsageError: ``cuda`` was asked for and cannot be had.
+    """
+    if asked == "cuda":
+        msg = (
+            "--device cuda: this version measures without a GPU only "
+            "(--device simulator runs everywhere; docs/decisions.md says what is to come)"
+            if gpu_driver()
+            else "--device cuda: this machine has no NVIDIA GPU with a driver for CUDA 13 "
+            "(--device simulator runs without one)"
+        )
+        raise UsageError(msg)
+    return "simulator"
+
+
+def gpu_driver() -> str:
+    """Return the version of the NVIDIA driver, empty if there is none."""
+    version = Path("/sys/module/nvidia/version")
+    return version.read_text().strip() if version.exists() else ""
+
+
+def choose_architectures(asked: str) -> tuple[str, ...]:
+    """Return the architectures to compile for.
+
+    The one the simulator takes its access widths from is always among them.
+
+    Raises:
+        UsageError: An architecture is not known.
+    """
+    if asked == "all":
+        return ARCHITECTURES
+    named = tuple(dict.fromkeys((*asked.split(","), WIDTHS_ARCH)))
+    unknown = [arch for arch in named if arch not in ARCHITECTURES]
+    if unknown:
+        msg = f"--arch {unknown[0]}: expected all, or some of {', '.join(ARCHITECTURES)}"
+        raise UsageError(msg)
+    return named
+
+
+def checkout_root() -> Path:
+    """Return the root of the checkout that holds the current folder, or the folder itself."""
+    top = Git(Path.cwd()).ask("rev-parse", "--show-toplevel")
+    return Path(top) if top else Path.cwd()
+
+
+def cache_folder() -> Path:
+    """Return the folder of the compile cache, by the XDG convention."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "flopwatch"
+
+
+def note(text: str) -> None:
+    """Tell the user something, on standard error: standard output is data."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

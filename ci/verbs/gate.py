@@ -1,0 +1,124 @@
+"""``flopwatch gate``: base against head, verdict.json, report.md, a page and an exit code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ci.errors import UsageError
+from ci.gate.acknowledge import Acknowledgement, new_lines, parse
+from ci.gate.compare import compare
+from ci.gate.policy import exit_code
+from ci.measure.session import SideRun
+from ci.measure.sides import Side, Sides, resolve
+from ci.report import markdown, terminal
+from ci.results import codec
+from ci.results.model import GateResult, RunRecord
+from ci.results.store import load_all, save_gate, write_text
+from ci.verbs.context import Context, Request, note, prepare
+from ci.verbs.keeping import run_and_keep
+from dashboards.build import build_site
+
+ACKNOWLEDGED = "acknowledged.txt"
+"""File in a suite's folder with the changes its authors accept."""
+
+
+def run(request: Request, *, base: str | None, head: str | None, out: str, form: str) -> int:
+    """Run the gate and return its exit code."""
+    started = datetime.now(UTC)
+    clock = time.monotonic()
+    context = prepare(request)
+    with tempfile.TemporaryDirectory(prefix="flopwatch-") as scratch:
+        sides = resolve(
+            base=base, head=head, suite=context.suite, here=context.here, scratch=Path(scratch)
+        )
+        if sides.note:
+            note(sides.note)
+        # Base first: where commits tell no order, pages go by the start of the runs.
+        base_first = [SideRun(s, context.plan, context.machine) for s in reversed(_both(sides))]
+        runs = base_first[::-1]
+        _require_suite(sides, context)
+        records = run_and_keep(runs, context.plan, Path(out) / "records")
+        _require_cases(runs[0], context)
+        result = compare(
+            records[1] if len(records) > 1 else None,
+            records[0],
+            acknowledgements=_acknowledgements(sides),
+            started=started.isoformat(timespec="seconds"),
+            seconds=time.monotonic() - clock,
+            notes=_notes(sides, runs, records),
+        )
+    page = _write(result, records, context, Path(out))
+    sys.stdout.write(_FORMS[form](result))
+    if form == "text":
+        sys.stdout.write(f"report  {Path(out) / 'report.md'}\npage    {page}\n")
+    return exit_code(result.verdict)
+
+
+def _both(sides: Sides) -> list[Side]:
+    """Return head, then base if there is one."""
+    return [sides.head] if sides.base is None else [sides.head, sides.base]
+
+
+def _require_suite(sides: Sides, context: Context) -> None:
+    """Refuse a suite path that is one on neither side; one that broke at head is a verdict."""
+    if not any(list(side.suite.glob("*/ladder.py")) for side in _both(sides)):
+        msg = (
+            f"{context.suite}/ in {sides.head.revision.described} holds no */ladder.py "
+            "(start flopwatch in a checkout, or name the suite's folder with --suite)"
+        )
+        raise UsageError(msg)
+
+
+def _require_cases(head: SideRun, context: Context) -> None:
+    if not head.error and not head.cases and context.plan.selection:
+        msg = f"-k '{context.plan.selection}' selects no case that runs on {context.plan.device}"
+        raise UsageError(f"{msg} (flopwatch list shows the cases)")
+
+
+def _notes(sides: Sides, runs: Sequence[SideRun], records: Sequence[RunRecord]) -> list[str]:
+    """Return what a reader of the verdict must know."""
+    notes = [sides.note] if sides.note else []
+    left_out = len(runs[0].left_out)
+    if left_out:
+        notes.append(f"{left_out} cases are timed on a GPU only and were not part of this gate")
+    if len(records) > 1 and not sides.base_has_suite():
+        notes.append("base has no such suite: every case is new")
+    return notes
+
+
+def _acknowledgements(sides: Sides) -> Sequence[Acknowledgement]:
+    """Return the acknowledgements that head adds; without a base every line is one."""
+    head = _text(sides.head.suite / ACKNOWLEDGED)
+    base = _text(sides.base.suite / ACKNOWLEDGED) if sides.base else ""
+    parse(head)
+    return parse(new_lines(base, head))
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _write(result: GateResult, records: Sequence[RunRecord], context: Context, out: Path) -> Path:
+    """Write verdict, report and page; return the page's path."""
+    save_gate(out / "verdict.json", result)
+    write_text(out / "report.md", markdown.report(result))
+    history = load_all(context.here / "records")
+    known = {record.run for record in records}
+    shown = [*(record for record in history if record.run not in known), *records]
+    return build_site(shown, [result], out / "site")
+
+
+def _table(result: GateResult) -> str:
+    live = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if live else 0
+    return terminal.verdict_table(result, width, colour=live and "NO_COLOR" not in os.environ)
+
+
+_FORMS = {"text": _table, "json": codec.dumps, "markdown": markdown.report}

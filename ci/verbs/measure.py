@@ -1,0 +1,31 @@
+"""``flopwatch measure``: one revision checked, counted and recorded."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from ci.errors import UsageError
+from ci.measure.session import SideRun
+from ci.measure.sides import resolve_one
+from ci.results.model import Status
+from ci.results.store import record_path
+from ci.verbs.context import Request, prepare
+from ci.verbs.keeping import run_and_keep
+
+
+def run(request: Request, *, revision: str | None, records: str) -> int:
+    """Write the record of a revision and print its path; 1 if a case did not pass."""
+    context = prepare(request)
+    with tempfile.TemporaryDirectory(prefix="flopwatch-") as scratch:
+        side = resolve_one(revision, suite=context.suite, here=context.here, scratch=Path(scratch))
+        side_run = SideRun(side, context.plan, context.machine)
+        (record,) = run_and_keep([side_run], context.plan, Path(records))
+    if record.error:
+        raise UsageError(record.error)
+    if not record.cases:
+        msg = f"-k '{request.selection}' selects no case that runs here (flopwatch list shows them)"
+        raise UsageError(msg)
+    sys.stdout.write(f"{record_path(Path(records), record)}\n")
+    return int(any(case.status is not Status.PASSED for case in record.cases))
