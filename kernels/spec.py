@@ -131,7 +131,7 @@ class Problem:
             unknown = [axis for axis in operand.axes if axis not in self.axes]
             if unknown:
                 expected = ", ".join(self.axes)
-                msg = f"{self.name}: operand {operand.name} has axis {unknown[0]}, not of {expected}"
+                msg = f"{self.name}: {operand.name} has axis {unknown[0]}, expected {expected}"
                 raise DeclarationError(msg)
         for size in self.sizes:
             if tuple(axis for axis, _ in size.axes) != self.axes:

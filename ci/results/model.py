@@ -113,6 +113,36 @@ class LineCounters:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class MachineState:
+    """What the GPU's management library showed while some samples were taken."""
+
+    sm_clock_hz: int
+    memory_clock_hz: int
+    power_w: float
+    temperature_c: float
+    slowdowns: tuple[str, ...]
+    """Clock-event reasons in force, as ``software power cap`` or ``hardware thermal``."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measurement:
+    """How long one launch takes, sample by sample."""
+
+    method_version: int
+    """Figures of two methods are never compared."""
+    cache: str
+    """``cold``: each launch finds its operands outside L2; ``hot``: inside."""
+    launches_per_sample: int
+    """A sample is one replay of a graph of so many launches, divided by their number."""
+    operand_sets: int
+    """Copies of the operands the launches of a sample go round."""
+    samples_s: tuple[float, ...]
+    """Seconds a launch, in the order they were taken."""
+    states: tuple[MachineState, ...]
+    """One a round."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class StaticFigures:
     """What the cubin of one kernel tells, for one architecture and one instantiation."""
 
@@ -197,6 +227,10 @@ class CaseResult:
     compulsory_bytes: int
     seconds: float
     """Wall time the device worked on the case (s); says nothing of the kernel's speed."""
+    cold: Measurement | None = None
+    hot: Measurement | None = None
+    baseline: Measurement | None = None
+    """The vendor library's routine on the same operands in the same run, cold."""
 
     def __post_init__(self) -> None:
         """Hold the contract: counters only of a passed case, a reason otherwise."""
@@ -208,6 +242,9 @@ class CaseResult:
             raise ValueError(msg)
         if self.status is not Status.PASSED and self.counters is not None:
             msg = f"{self.id}: counters are kept of a PASSED case only, this one is {self.status}"
+            raise ValueError(msg)
+        if self.status is not Status.PASSED and (self.cold or self.hot):
+            msg = f"{self.id}: times are kept of a PASSED case only, this one is {self.status}"
             raise ValueError(msg)
 
 
@@ -242,6 +279,9 @@ class Machine:
     """Architectures that were compiled."""
     origin: str
     """``installed`` or ``checkout``: where flopwatch itself was loaded from."""
+    peaks: Mapping[str, float] = field(default_factory=dict)
+    """Roofs of the machine: ``float32_flop_per_s`` at the highest clock, ``copy_bytes_per_s`` as
+    measured by a device-to-device copy. Empty without a GPU."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -290,6 +330,28 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Timing:
+    """What the timing rule concluded about one case."""
+
+    setting: str
+    """``standard`` or ``sensitive``: the margins in force."""
+    ratio: float
+    """Estimate of head's time over base's; above 1 is slower."""
+    low: float
+    """Lower end of the ratio's interval."""
+    high: float
+    rounds: int
+    """Rounds that the estimate rests on."""
+    base_s: float
+    """Median of base's samples (seconds a launch)."""
+    head_s: float
+    smallest_detectable: float
+    """Ratio that a case as noisy as this one would have shown; 0 where a verdict was reached."""
+    other_setting: Word
+    """What the other setting says of the same rounds."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CaseVerdict:
     """The verdict on one case, and why."""
 
@@ -312,6 +374,8 @@ class CaseVerdict:
     """Head's failed sub-checks."""
     acknowledged: str
     """The reason given in the acknowledgement that covers this verdict; empty if none."""
+    timing: Timing | None = None
+    """None if the case was not timed in this gate."""
 
     @property
     def fails(self) -> bool:
@@ -340,3 +404,51 @@ class GateResult:
     cases: tuple[CaseVerdict, ...]
     counts: Mapping[str, int] = field(default_factory=dict)
     """Verdict word → number of cases, words with none left out."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pair:
+    """A base sample and a head sample, neighbours in time."""
+
+    base_s: float
+    """Seconds a launch."""
+    head_s: float
+    base_first: bool
+    """Which of the two was taken first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Round:
+    """One case in one pair of fresh processes, one a side."""
+
+    case: str
+    """Case id."""
+    number: int
+    """From 0; every round starts both processes anew."""
+    base_started_first: bool
+    """Which side started and allocated first; alternates from round to round."""
+    pairs: tuple[Pair, ...]
+    base_state: MachineState
+    head_state: MachineState
+    invalid: str
+    """Why the round does not count, from the machine's state alone; empty if it does."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateRun:
+    """Every sample of a timed gate."""
+
+    schema_version: int
+    run: str
+    started: str
+    base: Revision
+    head: Revision
+    machine: Machine
+    method_version: int
+    launches_per_sample: Mapping[str, int]
+    """Case id → launches in one sample."""
+    rounds: tuple[Round, ...]
+    fixed_s: float
+    """GPU time that no case causes: starting processes, warming up (s)."""
+    case_s: Mapping[str, float]
+    """Case id → GPU time spent on its rounds (s)."""

@@ -133,7 +133,11 @@ def test_a_guard_one_too_wide_is_out_of_bounds(bench: Bench) -> None:
 
 
 def test_swapped_tile_indices_name_the_wrong_elements(bench: Bench) -> None:
-    bench.edit("tile", "As[thread_row][k] * Bs[k][thread_column]", "As[thread_column][k] * Bs[k][thread_row]")
+    bench.edit(
+        "tile",
+        "As[thread_row][k] * Bs[k][thread_column]",
+        "As[thread_column][k] * Bs[k][thread_row]",
+    )
     gate = bench.gate("tile")
     assert_incorrect(gate, "tile", r"\d[\d,]* of [\d,]+ elements", r"C\[\d+, \d+\]")
 
