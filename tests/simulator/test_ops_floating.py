@@ -67,7 +67,8 @@ def test_directed_rounding_is_the_nearest_value_on_its_side(mode: str) -> None:
     (got,) = lanewise(f"mul.{mode}.f32 %o0, %i0, %i1;", [a, b], ["f4"])
     exact = a.astype(float) * b
     # Which way the result lies from the exact product: -1 below, 1 above.
-    side = {"rm": -1.0, "rp": 1.0, "rz": -np.sign(exact)}[mode] * np.ones(300)
+    sides = {"rm": -np.ones(300), "rp": np.ones(300), "rz": -np.sign(exact)}
+    side = sides[mode]
     beyond = np.nextafter(got, (-side * np.inf).astype(F4)).astype(float)
     assert (side * (got - exact) >= 0).all()
     assert (side * (beyond - exact) < 0).all()
@@ -230,9 +231,9 @@ def test_bfloat_pairs_are_rounded_from_single_precision() -> None:
     x = np.array([1.0, 2.5, -3.0, 1e10], F4)
     word = (x.view(np.uint32) >> 16) * np.uint32(0x10001)
     (got,) = lanewise("fma.rn.bf16x2 %o0, %i0, %i0, %i0;", [word], ["u4"])
-    want = (x * x + x).view(np.uint32)
-    want = (want + 0x7FFF + (want >> 16 & 1)) >> 16
-    np.testing.assert_array_equal(got, want * np.uint32(0x10001))
+    single = (x * x + x).view(np.uint32)
+    rounded = (single + np.uint32(0x7FFF) + (single >> 16 & 1)) >> 16
+    np.testing.assert_array_equal(got, rounded * np.uint32(0x10001))
 
 
 def test_tensor_float_rounds_ties_away() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -111,7 +113,7 @@ def test_lane_registers_tell_the_lane(name: str, want) -> None:  # noqa: ANN001
     np.testing.assert_array_equal(got, [want(lane % 32) for lane in LANE.tolist()])
 
 
-ATOMICS = {
+ATOMICS: dict[str, Callable[[int, int], int]] = {
     "add.u32": lambda old, v: old + v & 0xFFFFFFFF,
     "min.u32": min,
     "max.s32": lambda old, v: max(old, v, key=lambda x: x - (x >> 31 << 32)),

@@ -28,7 +28,7 @@ class Launch:
     arguments: tuple[Array | np.generic, ...]
     result: Array
     """The array among the arguments that the kernel writes."""
-    want: Array | Callable[[], Array]
+    want: Array
     tolerance: float = 0.0
     dynamic_shared_bytes: int = 0
     constants: tuple[tuple[str, bytes], ...] = ()
