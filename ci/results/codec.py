@@ -226,11 +226,18 @@ def _decode_dataclass(value: Json, kind: type, where: str) -> object:
         raise _RefusedError(msg) from error
 
 
+def _default(field: dataclasses.Field[object]) -> object:
+    """Return the value of a field that is left out; MISSING if it must not be."""
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
 @functools.cache
 def _fields(kind: type) -> dict[str, _Field]:
     hints = typing.get_type_hints(kind)
     return {
-        field.name: _Field(hint=hints[field.name], default=field.default)
+        field.name: _Field(hint=hints[field.name], default=_default(field))
         for field in dataclasses.fields(kind)
     }
 

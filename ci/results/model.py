@@ -307,7 +307,7 @@ class GateResult:
     notes: tuple[str, ...]
     """What a reader must know: head checked alone and why, cases left to a GPU, interrupted …"""
     cases: tuple[CaseVerdict, ...]
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int]
     """Verdict word → number of cases, words with none left out."""
 
 

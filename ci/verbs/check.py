@@ -13,7 +13,7 @@ from ci.measure.sides import resolve_one
 from ci.report.terminal import case_line
 from ci.results import codec
 from ci.results.model import CaseResult, RunRecord, Status
-from ci.verbs.context import Request, prepare
+from ci.verbs.context import Request, prepare, require_suite
 from ci.verbs.progress import Progress
 
 
@@ -23,6 +23,7 @@ def run(request: Request, *, form: str) -> int:
     progress = Progress()
     with tempfile.TemporaryDirectory(prefix="flopwatch-") as scratch:
         side = resolve_one(None, suite=context.suite, here=context.here, scratch=Path(scratch))
+        require_suite([side])
         side_run = SideRun(side, context.plan, context.machine)
         run_sides([side_run], context.plan, progress=progress.show, keep=lambda *_: None)
     progress.end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from ci import origin
 from ci.errors import UsageError
 from ci.measure.machine import simulator_machine
 from ci.measure.session import Plan
-from ci.measure.sides import Git
+from ci.measure.sides import Git, Side
 from ci.results.model import Machine
 from ci.select import selector
 from kernels.build import WIDTHS_ARCH
@@ -67,6 +68,21 @@ def prepare(request: Request) -> Context:
         ),
         machine=simulator_machine(architectures=architectures, origin=loaded),
     )
+
+
+def require_suite(sides: Sequence[Side]) -> None:
+    """Refuse a suite's folder that holds no ladder on any side.
+
+    Raises:
+        UsageError: It is not there, or is no suite. One that broke at head is a verdict instead.
+    """
+    if not any(list(side.suite.glob("*/ladder.py")) for side in sides):
+        side = sides[0]
+        msg = (
+            f"{side.suite} ({side.revision.described}) holds no */ladder.py "
+            "(start flopwatch in a checkout, or name the suite's folder with --suite)"
+        )
+        raise UsageError(msg)
 
 
 def choose_device(asked: str) -> str:

@@ -21,7 +21,7 @@ from ci.report import markdown, terminal
 from ci.results import codec
 from ci.results.model import GateResult, RunRecord
 from ci.results.store import load_all, save_gate, write_text
-from ci.verbs.context import Context, Request, note, prepare
+from ci.verbs.context import Context, Request, note, prepare, require_suite
 from ci.verbs.keeping import run_and_keep
 from dashboards.build import build_site
 
@@ -43,7 +43,7 @@ def run(request: Request, *, base: str | None, head: str | None, out: str, form:
         # Base first: where commits tell no order, pages go by the start of the runs.
         base_first = [SideRun(s, context.plan, context.machine) for s in reversed(_both(sides))]
         runs = base_first[::-1]
-        _require_suite(sides, context)
+        require_suite(_both(sides))
         records = run_and_keep(runs, context.plan, Path(out) / "records")
         _require_cases(runs[0], context)
         result = compare(
@@ -64,16 +64,6 @@ def run(request: Request, *, base: str | None, head: str | None, out: str, form:
 def _both(sides: Sides) -> list[Side]:
     """Return head, then base if there is one."""
     return [sides.head] if sides.base is None else [sides.head, sides.base]
-
-
-def _require_suite(sides: Sides, context: Context) -> None:
-    """Refuse a suite path that is one on neither side; one that broke at head is a verdict."""
-    if not any(list(side.suite.glob("*/ladder.py")) for side in _both(sides)):
-        msg = (
-            f"{context.suite}/ in {sides.head.revision.described} holds no */ladder.py "
-            "(start flopwatch in a checkout, or name the suite's folder with --suite)"
-        )
-        raise UsageError(msg)
 
 
 def _require_cases(head: SideRun, context: Context) -> None:

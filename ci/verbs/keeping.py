@@ -38,10 +38,9 @@ def run_and_keep(runs: Sequence[SideRun], plan: Plan, records: Path) -> list[Run
     except BaseException:
         progress.end()
         for run in runs:
-            if run.record().cases:
-                note(f"kept: {_store(run, records, journals[run.run])}")
-            else:
-                journals[run.run].remove()
+            kept = _store(run, records, journals[run.run])
+            if kept is not None:
+                note(f"kept: {kept}")
         raise
     progress.end()
     for run in runs:
@@ -62,8 +61,12 @@ def _journal(record: RunRecord, records: Path) -> Journal:
     return Journal(journal_path(record_path(records, record)), record)
 
 
-def _store(run: SideRun, records: Path, journal: Journal) -> Path:
-    """Write a side's record, then drop the journal it replaces, and return its path."""
-    path = save(records, run.record())
+def _store(run: SideRun, records: Path, journal: Journal) -> Path | None:
+    """Write a side's record, drop the journal it replaces, and return the record's path.
+
+    A side without a single case, such as one whose suite does not load, leaves none.
+    """
+    record = run.record()
+    path = save(records, record) if record.cases else None
     journal.remove()
     return path

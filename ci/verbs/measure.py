@@ -11,7 +11,7 @@ from ci.measure.session import SideRun
 from ci.measure.sides import resolve_one
 from ci.results.model import Status
 from ci.results.store import record_path
-from ci.verbs.context import Request, prepare
+from ci.verbs.context import Request, prepare, require_suite
 from ci.verbs.keeping import run_and_keep
 
 
@@ -20,6 +20,7 @@ def run(request: Request, *, revision: str | None, records: str) -> int:
     context = prepare(request)
     with tempfile.TemporaryDirectory(prefix="flopwatch-") as scratch:
         side = resolve_one(revision, suite=context.suite, here=context.here, scratch=Path(scratch))
+        require_suite([side])
         side_run = SideRun(side, context.plan, context.machine)
         (record,) = run_and_keep([side_run], context.plan, Path(records))
     if record.error:

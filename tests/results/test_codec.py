@@ -49,22 +49,22 @@ def _values(hint: Any) -> st.SearchStrategy[Any]:  # noqa: ANN401
 
 def _cases() -> st.SearchStrategy[CaseResult]:
     hints = typing.get_type_hints(CaseResult)
-    free = {
-        name: _values(hints[name]) for name in hints if name not in ("status", "reason", "counters")
-    }
+    figures = ("counters", "cold", "hot")
+    bound = ("status", "reason", *figures)
+    free = {name: _values(hints[name]) for name in hints if name not in bound}
     failed = st.sampled_from([status for status in Status if status is not Status.PASSED])
     passed = st.builds(
         CaseResult,
         status=st.just(Status.PASSED),
         reason=st.just(""),
-        counters=_values(hints["counters"]),
+        **{name: _values(hints[name]) for name in figures},
         **free,
     )
     other = st.builds(
         CaseResult,
         status=failed,
         reason=st.text(min_size=1, max_size=8),
-        counters=st.none(),
+        **{name: st.none() for name in figures},
         **free,
     )
     return passed | other
