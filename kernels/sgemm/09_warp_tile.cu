@@ -64,8 +64,7 @@ __global__ void sgemm_warp_tile(
     load_tile<BK, BM, THREADS, BM + 4, A_COL>(As, A, m0, k0, M, K, lda, a_vectors);
     load_tile<BK, BN, THREADS, BN + 4, !B_COL>(Bs, B, n0, k0, N, K, ldb, b_vectors);
     __syncthreads();
-    // Unrolled by two, not more: registers decide how many blocks share a multiprocessor.
-#pragma unroll 2
+#pragma unroll
     for (int k = 0; k < BK; ++k) {
       alignas(16) float a[WMITER * TM];
       alignas(16) float b[WNITER * TN];
