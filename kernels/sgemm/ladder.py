@@ -164,5 +164,22 @@ LADDER = Ladder(
             idea="a warp owns WM x WN of C: its lanes read neighbours, free of bank conflicts",
             credit="S. Boehm 2022, kernel 10",
         ),
+        CudaStage(
+            source="10_double_buffer.cu",
+            entry="sgemm_double_buffer",
+            launch=warp_tiles,
+            tile={
+                "BM": 128,
+                "BN": 256,
+                "BK": 8,
+                "WM": 64,
+                "WN": 64,
+                "WNITER": 4,
+                "TM": 4,
+                "TN": 4,
+            },
+            idea="the next tile travels to registers while this one is computed: nothing waits",
+            credit="S. Boehm 2022, kernel 11",
+        ),
     ),
 )
