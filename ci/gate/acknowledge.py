@@ -1,8 +1,8 @@
 """Acknowledgements: checked-in lines that accept a named change once.
 
 A line is ``case pattern | metric | bound | reason``; ``#`` starts a comment line. In the pattern
-``*`` stands for any text. The metric is one that can fail, or ``missing``. The bound is how many
-times worse head may be, or ``*``.
+``*`` stands for any text. The metric is one that can fail, ``time`` or ``missing``. The
+bound is how many times worse head may be, or ``*``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ci.gate.codes import Code
 from ci.gate.errors import AcknowledgementError
 from ci.gate.metrics import FAILING, worsening
 from ci.results.model import CaseVerdict, Word
@@ -20,12 +21,15 @@ from ci.results.model import CaseVerdict, Word
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ci.results.model import Change
-
 MISSING = "missing"
 """In place of a metric: the case or its figures are gone on purpose."""
 
+TIME = "time"
+"""In place of a metric: the case takes longer on purpose."""
+
 ANY = "*"
+
+_METRICS = (*FAILING, TIME, MISSING)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,14 +76,17 @@ def acknowledge(
     """Return the verdict, marked if all that fails in it is covered, and the lines that cover it.
 
     REGRESSION and MISSING are covered if each failing change is; MISSING asks for the metric
-    ``missing`` besides. Nothing else is ever covered.
+    ``missing`` besides, and a REGRESSION of the times for the metric ``time``. Nothing else is
+    ever covered.
     """
     if verdict.verdict not in (Word.REGRESSION, Word.MISSING):
         return verdict, ()
-    needed: list[Change | None] = [change for change in verdict.changes if change.fails]
+    needed = [(change.metric, worsening(change)) for change in verdict.changes if change.fails]
     if verdict.verdict is Word.MISSING:
-        needed.append(None)
-    covering = [_first(acknowledgements, verdict.id, change) for change in needed]
+        needed.append((MISSING, 1.0))
+    elif verdict.code in (Code.SLOWER, Code.OTHER_RUN):
+        needed.append((TIME, verdict.timing.ratio if verdict.timing else math.inf))
+    covering = [_first(acknowledgements, verdict.id, *metric) for metric in needed]
     used = tuple(dict.fromkeys(line for line in covering if line is not None))
     if None in covering:
         return verdict, used
@@ -88,11 +95,9 @@ def acknowledge(
 
 
 def _first(
-    acknowledgements: Sequence[Acknowledgement], case_id: str, change: Change | None
+    acknowledgements: Sequence[Acknowledgement], case_id: str, metric: str, worse: float
 ) -> Acknowledgement | None:
-    """Return the first line that covers ``change``; None stands for what is missing."""
-    metric = change.metric if change else MISSING
-    worse = worsening(change) if change else 1.0
+    """Return the first line that covers a ``metric`` that is ``worse`` times worse."""
     return next(
         (
             line
@@ -110,8 +115,8 @@ def _parse_line(text: str, number: int) -> Acknowledgement:
         msg = f"{where}: expected 'case pattern | metric | bound | reason', got {text.strip()!r}"
         raise AcknowledgementError(msg)
     pattern, metric, bound, reason = parts
-    if metric not in (*FAILING, MISSING):
-        msg = f"{where}: expected one of {', '.join((*FAILING, MISSING))} as metric, got {metric!r}"
+    if metric not in _METRICS:
+        msg = f"{where}: expected one of {', '.join(_METRICS)} as metric, got {metric!r}"
         raise AcknowledgementError(msg)
     return Acknowledgement(
         pattern=pattern,

@@ -13,9 +13,10 @@ from ci.gate.verdicts import judge, judge_absent, judge_unloaded
 from ci.results.model import SCHEMA_VERSION, GateResult
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ci.gate.acknowledge import Acknowledgement
+    from ci.gate.timing import TimingVerdict
     from ci.results.model import CaseVerdict, RunRecord
 
 
@@ -23,6 +24,7 @@ def compare(
     base: RunRecord | None,
     head: RunRecord,
     *,
+    timings: Mapping[str, TimingVerdict] | None = None,
     acknowledgements: Sequence[Acknowledgement] = (),
     started: str,
     seconds: float,
@@ -33,6 +35,7 @@ def compare(
     Args:
         base: What head is compared with; None: head is checked alone.
         head: The run that is judged.
+        timings: Case id → what the times say, of the cases that were timed.
         acknowledgements: The lines that head adds to the acknowledgements file.
         started: When the gate began, UTC, ISO 8601.
         seconds: Wall time of the gate (s).
@@ -44,7 +47,8 @@ def compare(
     """
     if base is not None:
         _require_one_machine(base, head)
-    covered = [acknowledge(verdict, acknowledgements) for verdict in _verdicts(base, head)]
+    judged = _verdicts(base, head, timings or {})
+    covered = [acknowledge(verdict, acknowledgements) for verdict in judged]
     verdicts = tuple(verdict for verdict, _ in covered)
     used = {line for _, lines in covered for line in lines}
     outcome = decide(verdicts, head)
@@ -67,14 +71,19 @@ def compare(
     )
 
 
-def _verdicts(base: RunRecord | None, head: RunRecord) -> list[CaseVerdict]:
+def _verdicts(
+    base: RunRecord | None, head: RunRecord, timings: Mapping[str, TimingVerdict]
+) -> list[CaseVerdict]:
     """Return head's cases in head's order, then those that only base has."""
     former = sides(base) if base and not base.error else {}
     if head.error:
         return [judge_unloaded(side, head.error) for side in former.values()]
     present = sides(head)
     base_gap = _gap(base, head.selection, "base") if base and not base.error else ""
-    found = [judge(former.get(case), side, base_gap=base_gap) for case, side in present.items()]
+    found = [
+        judge(former.get(case), side, timing=timings.get(case), base_gap=base_gap)
+        for case, side in present.items()
+    ]
     if _asks_for_all(head, former_selection=base.selection if base else ""):
         head_gap = _gap(head, head.selection, "head")
         found += [

@@ -15,3 +15,7 @@ class DuplicateCaseError(GateError):
 
 class AcknowledgementError(GateError):
     """A line of the acknowledgements file cannot be read."""
+
+
+class RoundsError(GateError):
+    """Rounds were not taken in the way the timing rule needs."""

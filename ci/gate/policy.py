@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from ci.gate.codes import Code
 from ci.gate.sentences import first_line, plural
 from ci.results.model import Outcome, Status, Word
 
@@ -33,10 +34,18 @@ def decide(verdicts: Sequence[CaseVerdict], head: RunRecord) -> Outcome:
     if head.error or any(verdict.fails for verdict in verdicts):
         return Outcome.FAILED
     executed = any(verdict.head == Status.PASSED for verdict in verdicts)
-    inconclusive = any(verdict.verdict is Word.INCONCLUSIVE for verdict in verdicts)
-    if not executed or inconclusive or not head.complete:
+    if not executed or _undecided(verdicts) or not head.complete:
         return Outcome.UNDECIDED
     return Outcome.PASSED
+
+
+def _undecided(verdicts: Sequence[CaseVerdict]) -> list[CaseVerdict]:
+    """Return the INCONCLUSIVE verdicts, without those in quarantine, which decide nothing."""
+    return [
+        verdict
+        for verdict in verdicts
+        if verdict.verdict is Word.INCONCLUSIVE and verdict.code != Code.QUARANTINED
+    ]
 
 
 def count_words(verdicts: Sequence[CaseVerdict]) -> dict[str, int]:
@@ -76,7 +85,7 @@ def _why_undecided(verdicts: Sequence[CaseVerdict], head: RunRecord) -> str:
         return f"head's run was interrupted after {done}. Next: run it again."
     if not verdicts:
         return "no case was asked for. Next: see what there is with: flopwatch list."
-    inconclusive = [v for v in verdicts if v.verdict is Word.INCONCLUSIVE]
+    inconclusive = _undecided(verdicts)
     if inconclusive:
         first = inconclusive[0]
         return (

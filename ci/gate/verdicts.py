@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
 
 from ci.gate.changes import changes, comparable, identical, missing_figures
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ci.gate.sides import Side
+    from ci.gate.timing import TimingVerdict
     from ci.results.model import Change
 
 ABSENT = "absent"
@@ -33,12 +35,15 @@ class _Ruling(NamedTuple):
     reason: str
 
 
-def judge(base: Side | None, head: Side, *, base_gap: str = "") -> CaseVerdict:
+def judge(
+    base: Side | None, head: Side, *, timing: TimingVerdict | None = None, base_gap: str = ""
+) -> CaseVerdict:
     """Return the verdict on a case that head has.
 
     Args:
         base: The same case at base; None if base has none.
         head: The case at head.
+        timing: What the times say; None if the case was not timed.
         base_gap: Why a case may be absent at base although base's code has it; empty if there
             is no such reason.
     """
@@ -50,9 +55,20 @@ def judge(base: Side | None, head: Side, *, base_gap: str = "") -> CaseVerdict:
         return _verdict(base, head, _added(base_gap))
     if base.status is not Status.PASSED:
         return _verdict(base, head, _now_passed(base))
+    return _compared(base, head, timing)
+
+
+def _compared(base: Side, head: Side, timing: TimingVerdict | None) -> CaseVerdict:
+    """Return the verdict on a case that PASSED on both sides."""
     found = changes(base, head)
     ruling = _different(base, head, found) or _equal(base, head)
-    return _verdict(base, head, ruling, found)
+    if timing is None or ruling.word is Word.MISSING:
+        return _verdict(base, head, ruling, found)
+    if timing.reason_code is Code.OTHER_RUN:
+        return _verdict(base, head, _beside_figures(ruling, timing), found)
+    shown = tuple(dataclasses.replace(c, fails=False, improves=False) for c in found)
+    verdict = _verdict(base, head, _timed(base, head, timing, found), shown)
+    return dataclasses.replace(verdict, timing=timing.timing)
 
 
 def judge_absent(base: Side, *, head_gap: str = "") -> CaseVerdict:
@@ -142,6 +158,28 @@ def _equal(base: Side, head: Side) -> _Ruling:
         return _Ruling(Word.UNCHANGED, Code.EQUAL, "code differs, every figure equal")
     reason = "base and head have no figure in common"
     return _Ruling(Word.INCONCLUSIVE, Code.NOT_COMPARABLE, reason)
+
+
+def _beside_figures(exact: _Ruling, timing: TimingVerdict) -> _Ruling:
+    """Rule on a case whose times are of different runs: exact figures still fail it."""
+    if timing.word is Word.REGRESSION:
+        return _Ruling(timing.word, timing.reason_code, f"{timing.reason}; {exact.reason}")
+    if exact.word is Word.REGRESSION:
+        return exact
+    return _Ruling(timing.word, timing.reason_code, f"{exact.reason}; {timing.reason}")
+
+
+def _timed(base: Side, head: Side, timing: TimingVerdict, found: Sequence[Change]) -> _Ruling:
+    """Rule on a case that was timed in this gate: exact figures only explain."""
+    worse = [change for change in found if change.fails]
+    better = [change for change in found if change.improves]
+    explaining = {
+        Word.REGRESSION: worse or list(found),
+        Word.IMPROVEMENT: better or list(found),
+    }.get(timing.word, worse)
+    prefix = "identical code: " if identical(base, head) else ""
+    tail = f"; {change_sentence(explaining[0])}" if explaining else ""
+    return _Ruling(timing.word, timing.reason_code, f"{prefix}{timing.reason}{tail}")
 
 
 def _code(changes: Sequence[Change]) -> Code:

@@ -6,7 +6,7 @@ import dataclasses
 import re
 
 from ci.report.markdown import report
-from ci.results.model import CaseVerdict, Counters, GateResult, Status, SubCheck, Word
+from ci.results.model import CaseVerdict, Counters, GateResult, Status, SubCheck, Timing, Word
 from tests import builders
 from tests.builders import CASE
 
@@ -142,3 +142,22 @@ def test_every_row_of_a_table_has_the_cells_of_its_head() -> None:
     for text in (report(_failing()), _one(case)):
         for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
             assert len({_cells(row) for row in table.splitlines()}) == 1, table
+
+
+def test_a_slower_case_has_its_times_with_units_and_what_the_other_setting_says() -> None:
+    timing = Timing(
+        setting="standard",
+        ratio=1.019,
+        low=1.017,
+        high=1.022,
+        rounds=8,
+        base_s=3.21e-3,
+        head_s=3.27e-3,
+        smallest_detectable=0.0,
+        other_setting=Word.REGRESSION,
+    )
+    slower = dataclasses.replace(builders.verdict(Word.REGRESSION), code="slower", timing=timing)
+    assert (
+        "| +1.90 % | 3.21 ms | 3.27 ms | +1.70 % to +2.20 % | 8 | standard | REGRESSION |"
+        in _one(slower).splitlines()
+    )

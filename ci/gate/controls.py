@@ -1,0 +1,41 @@
+"""Controls: cases whose verdict is known, and what becomes of a gate that gets one wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+
+from ci.gate.codes import Code
+from ci.gate.timing import TimingVerdict
+from ci.results.model import Word
+
+_FINE = (Word.UNCHANGED, Word.IMPROVEMENT)
+
+
+def fault(verdicts: Mapping[str, TimingVerdict], slowed: Collection[str]) -> str:
+    """Return what is wrong with a gate by its controls; empty if nothing is.
+
+    Args:
+        verdicts: Control → verdict, decided as a family of their own.
+        slowed: The positive controls, whose head has a known slowdown; the others run base's
+            build in both roles.
+    """
+    for control, verdict in verdicts.items():
+        if control in slowed and verdict.word in _FINE:
+            return f"control {control}, slowed on purpose, is {verdict.word}: {verdict.reason}"
+        if control not in slowed and verdict.word is Word.REGRESSION:
+            return f"control {control}, base's code on both sides, is slower: {verdict.reason}"
+    return ""
+
+
+def without_words(verdicts: Mapping[str, TimingVerdict], why: str) -> Mapping[str, TimingVerdict]:
+    """Return the verdicts of a gate in which no time counts, because of ``why``."""
+    return {
+        case: dataclasses.replace(
+            verdict,
+            word=Word.INCONCLUSIVE,
+            reason_code=Code.CONTROLS,
+            reason=f"{why}; this case would be {verdict.word}: {verdict.reason}",
+        )
+        for case, verdict in verdicts.items()
+    }
