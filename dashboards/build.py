@@ -14,38 +14,47 @@ from dashboards.errors import SiteFolderError, TemplateValueError
 from dashboards.formatting import legible
 from dashboards.history import histories
 from dashboards.index_page import index_page, sections
-from dashboards.links import CASE_FOLDER, INDEX, case_path
-from dashboards.page_parts import Frame, origin
+from dashboards.links import CASE_FOLDER, INDEX, ROOFLINE_FOLDER, case_path, roofline_path
+from dashboards.page_parts import Link, frame_of
+from dashboards.roofline_page import RooflinePage, rooflines
 
 _HERE = Path(__file__).parent
 _STATIC = ("site.css", "icon.svg")
-_OWN_CASE_PAGES = "*-????????.html"
+_FOLDERS = (CASE_FOLDER, ROOFLINE_FOLDER)
+_OWN_PAGES = "*-????????.html"
 
 
-def build_site(records: Sequence[RunRecord], gates: Sequence[GateResult], folder: Path) -> Path:
+def build_site(
+    records: Sequence[RunRecord],
+    gates: Sequence[GateResult],
+    folder: Path,
+    *,
+    asv_pages: str = "",
+) -> Path:
     """Write the static site and return the path of its front page.
 
     The same records and gates give the same bytes, in whatever order they come. Each file is
     written beside its place and renamed, the front page last, so that a reader never meets half
-    a page. Case pages of an earlier build that no case asks for any more are removed; nothing
-    else in the folder is touched.
+    a page. Pages of an earlier build that no record asks for any more are removed; nothing else
+    in the folder is touched.
 
     Args:
         records: Runs of any number of commits and machines.
         gates: Gates of any number of machines; the latest of each machine is shown.
         folder: Where the site goes; made if it is missing.
+        asv_pages: Path of asv's front page, relative to ``folder``; empty: it is not linked.
 
     Raises:
         SiteFolderError: The folder cannot be written.
     """
-    pages = _render(records, gates)
+    pages = _render(records, gates, asv_pages)
     try:
         for name in _STATIC:
             _replace(folder / "static" / name, (_HERE / "static" / name).read_bytes())
         for path, text in pages.items():
             _replace(folder / path, text.encode())
-        for stale in sorted((folder / CASE_FOLDER).glob(_OWN_CASE_PAGES)):
-            if f"{CASE_FOLDER}/{stale.name}" not in pages:
+        for stale in (path for own in _FOLDERS for path in (folder / own).glob(_OWN_PAGES)):
+            if f"{stale.parent.name}/{stale.name}" not in pages:
                 stale.unlink()
     except OSError as error:
         msg = f"{folder}: the site cannot be written ({error}); free space or choose another folder"
@@ -53,23 +62,41 @@ def build_site(records: Sequence[RunRecord], gates: Sequence[GateResult], folder
     return folder / INDEX
 
 
-def _render(records: Sequence[RunRecord], gates: Sequence[GateResult]) -> Mapping[str, str]:
+def _render(
+    records: Sequence[RunRecord], gates: Sequence[GateResult], asv_pages: str
+) -> Mapping[str, str]:
     """Return path → page, the front page last."""
     environment = _environment()
     history = histories(records, gates)
     index = index_page(history)
-    nav = sections(index)
-    origins = tuple(origin(entry) for entry in history)
+    roofs = {
+        roofline_path(page.machine, page.ladder): page
+        for entry in history
+        for page in rooflines(entry, history)
+    }
+    nav = (*sections(index), *_roofline_links(roofs))
+    nav += (Link(label="asv history (needs a web server)", href=asv_pages),) if asv_pages else ()
+    inner, outer = (frame_of(history, root=root, nav=nav) for root in ("../", ""))
     pages = {}
     template = environment.get_template("case.html.j2")
     for case_id in dict.fromkeys(case_id for entry in history for case_id in entry.case_ids):
-        pages[case_path(case_id)] = template.render(
-            page=case_page(case_id, history), frame=Frame(root="../", nav=nav, origins=origins)
-        )
-    pages[INDEX] = environment.get_template("index.html.j2").render(
-        page=index, frame=Frame(root="", nav=nav, origins=origins)
-    )
+        pages[case_path(case_id)] = template.render(page=case_page(case_id, history), frame=inner)
+    template = environment.get_template("roofline.html.j2")
+    for path, page in roofs.items():
+        pages[path] = template.render(page=page, frame=inner)
+    pages[INDEX] = environment.get_template("index.html.j2").render(page=index, frame=outer)
     return pages
+
+
+def _roofline_links(roofs: Mapping[str, RooflinePage]) -> tuple[Link, ...]:
+    alone = len({page.machine for page in roofs.values()}) == 1
+    return tuple(
+        Link(
+            label=f"Roofline {page.ladder}" if alone else f"Roofline {page.machine} {page.ladder}",
+            href=path,
+        )
+        for path, page in roofs.items()
+    )
 
 
 def _environment() -> jinja2.Environment:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ci.results.model import CaseResult, CaseVerdict, Change, StageResult, SubCheck
 from dashboards import charts
 from dashboards.case_figures import counters_table, lines_table, mix_table, static_table
+from dashboards.case_times import Times, times_of, timing_facts
 from dashboards.charts import Point
 from dashboards.formatting import (
     difference,
@@ -24,19 +25,24 @@ from dashboards.page_parts import (
     CHARTED_COMMITS,
     Fact,
     Link,
-    figures_at,
+    comparable_figures,
     findings_table,
     points_of,
     revision_fact,
     size_text,
     status_badge,
 )
-from dashboards.quantities import CHARTED, Quantity, field_of
+from dashboards.quantities import CHARTED, TIME, Quantity, field_of
 from dashboards.tables import Badge, Cell, Column, Row, Table
+from dashboards.timing import disbelief
 from dashboards.words import FAILED_CHECK, PASSED_CHECK, VERDICTS
 
 _FEWEST_COMMITS = 2
 _READING = "▲ more and ▼ fewer than last time; + on the axis: no value there."
+_READING_TIMES = (
+    " A time's band holds the middle half of its samples; times of two runs are marked as a change "
+    "from 10 % on."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,12 +72,15 @@ class CaseSection:
     anchor: str
     badge: Badge
     """The verdict; the status where no gate judged the case."""
+    alert: str
+    """Why a time of the case cannot be true; empty if it can."""
     reasons: tuple[str, ...]
     facts: tuple[Fact, ...]
     error: str
     changes: Table | None
     findings: Table | None
     checks: Folded | None
+    times: Times | None
     counters: Table | None
     lines: Table | None
     static: Table | None
@@ -141,12 +150,17 @@ def _section(case_id: str, history: MachineHistory) -> CaseSection:
         machine=history.machine.name,
         anchor=f"machine-{slug(history.machine.name)}",
         badge=VERDICTS[verdict.verdict] if verdict else status_badge(case),
+        alert=disbelief(case, shown.roofs if shown else None),
         reasons=_reasons(case, verdict),
-        facts=_section_facts(history, case),
+        facts=(
+            *_section_facts(history, case),
+            *timing_facts(verdict.timing if verdict else None),
+        ),
         error=message(stage.error) if stage else "",
         changes=_changes_table(verdict.changes) if verdict and verdict.changes else None,
         findings=findings_table(recorded or (verdict.findings if verdict else ())),
         checks=_checks(case, stage),
+        times=times_of(case, shown.roofs if shown else None),
         counters=counters_table(base, shown, case_id),
         lines=lines_table(case, verdict),
         static=static_table(stage),
@@ -263,14 +277,17 @@ def _history(
     if example is None or len(commits) < _FEWEST_COMMITS:
         return (), f"{plural(len(commits), 'commit')} recorded: a history needs two.", None
     plotted, zero = [], []
-    for quantity in CHARTED:
+    known = _known(commits, example)
+    for quantity in known:
         points = points_of(commits, example, quantity)
         values = [point.value for point in points if point.value is not None]
         if any(values):
-            plotted.append(_chart(quantity, points, values))
+            plotted.append(_chart(quantity, points))
         elif values:
             zero.append(quantity.label.lower())
     note = f"The newest {plural(len(commits), 'commit')}, oldest on the left. {_READING}"
+    if TIME in known:
+        note += _READING_TIMES
     if zero:
         note += f" Zero wherever known: {', '.join(zero)}."
     table = _history_table(commits, example)
@@ -278,34 +295,44 @@ def _history(
     return tuple(plotted), note, folded
 
 
-def _chart(quantity: Quantity, points: Sequence[Point], values: Sequence[float]) -> Chart:
-    fitted = not charts.scale_for(values).starts_at_zero
+def _known(commits: Sequence[Commit], example: CaseResult) -> tuple[Quantity, ...]:
+    """Return the quantities that some commit knows."""
+    figures = comparable_figures(commits, example)
+    return tuple(
+        quantity for quantity in CHARTED if any(quantity.of(entry) is not None for entry in figures)
+    )
+
+
+def _chart(quantity: Quantity, points: Sequence[Point]) -> Chart:
+    fitted = not charts.scale_of(points).starts_at_zero
     title = f"{quantity.label} ({quantity.unit}) over {plural(len(points), 'commit')}"
     return Chart(
         title=quantity.label,
         unit=quantity.unit,
         note="axis does not start at 0" if fitted else "axis starts at 0",
-        svg=charts.history(points, title=title, worse=quantity.worse),
+        svg=charts.history(
+            points, title=title, worse=quantity.worse, least_change=quantity.least_change
+        ),
     )
 
 
 def _history_table(commits: Sequence[Commit], example: CaseResult) -> Table:
+    known = _known(commits, example)
     columns = tuple(
-        Column(label=quantity.label, unit=quantity.unit, numeric=True) for quantity in CHARTED
+        Column(label=quantity.label, unit=quantity.unit, numeric=True) for quantity in known
     )
-    rows = []
-    for commit in reversed(commits):
-        figures = figures_at(commit, example)
-        rows.append(
-            Row(
-                cells=(
-                    Cell(text=short_commit(commit.revision.commit)),
-                    Cell(text=moment(commit.revision.committed)),
-                    Cell(badge=status_badge(figures.case)),
-                    *(Cell(text=quantity.text(figures)) for quantity in CHARTED),
-                )
+    entries = zip(commits, comparable_figures(commits, example), strict=True)
+    rows = [
+        Row(
+            cells=(
+                Cell(text=short_commit(commit.revision.commit)),
+                Cell(text=moment(commit.revision.committed)),
+                Cell(badge=status_badge(figures.case)),
+                *(Cell(text=quantity.text(figures)) for quantity in known),
             )
         )
+        for commit, figures in entries
+    ]
     return Table(
         caption="History, newest first",
         columns=(
@@ -314,5 +341,5 @@ def _history_table(commits: Sequence[Commit], example: CaseResult) -> Table:
             Column(label="Status"),
             *columns,
         ),
-        rows=tuple(rows),
+        rows=tuple(reversed(rows)),
     )

@@ -2,7 +2,7 @@
 
 Every chart is a step line: a figure of a commit holds until the next commit. A commit without a
 value is a gap and a mark on the axis, never a joined line and never a zero. Shape, not colour
-alone, tells a rise from a fall.
+alone, tells a rise from a fall. A value that was sampled has a band around it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from dashboards.formatting import legible
+from dashboards.svg import add, drawing, entitle, markup, number
 
 _WIDTH, _HEIGHT = 320, 180
 _TOP, _RIGHT, _BOTTOM = 14, 18, 30
@@ -24,7 +24,11 @@ _NARROWEST_LEFT = 34
 _TICKS = 4
 _FIT_BELOW = 0.25
 """The axis starts above zero where the values span less than this share of the largest."""
+_ROUNDING = 1e-9
+"""Share of the largest value by which two equal figures may differ from their arithmetic."""
 _SPARK_WIDTH, _SPARK_HEIGHT = 80, 24
+_BAND_END = 6
+_THINNEST_BAND = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +41,13 @@ class Point:
     """None: there is no value; a gap."""
     text: str
     """The value in words, or why there is none."""
+    band: tuple[float, float] | None = None
+    """Where the middle half of the samples lies; None where a value is exact."""
+
+    @property
+    def extent(self) -> tuple[float, ...]:
+        """Return what the axis must hold of this point."""
+        return () if self.value is None else (self.value, *(self.band or ()))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,13 +73,18 @@ def scale_for(values: Sequence[float]) -> Scale:
     """Return a scale with round, distinct ticks that holds all values (finite, not negative)."""
     smallest, largest = min(values, default=0.0), max(values, default=0.0)
     span = largest - smallest
-    fitted = 0 < span < _FIT_BELOW * largest
+    fitted = _ROUNDING * largest < span < _FIT_BELOW * largest
     bottom = smallest - 0.1 * span if fitted else 0.0
     whole_numbers = all(float(value).is_integer() for value in values)
     step = _round_up((largest - bottom) / _TICKS or 1 / _TICKS, whole_numbers=whole_numbers)
     low = math.floor(bottom / step) * step
     high = max(math.ceil(largest / step) * step, low + step)
     return Scale(low=low, high=high, step=step)
+
+
+def scale_of(points: Sequence[Point]) -> Scale:
+    """Return the scale of a chart: it holds every value and its band."""
+    return scale_for([value for point in points for value in point.extent])
 
 
 def tick_labels(scale: Scale) -> tuple[str, ...]:
@@ -83,15 +99,16 @@ def tick_labels(scale: Scale) -> tuple[str, ...]:
     return tuple(f"{tick / power:,.{decimals}f}{suffix}" if tick else "0" for tick in scale.ticks())
 
 
-def history(points: Sequence[Point], *, title: str, worse: int) -> str:
+def history(points: Sequence[Point], *, title: str, worse: int, least_change: float = 0.0) -> str:
     """Return a step chart over commits as one ``<svg>`` element.
 
     Args:
         points: Commits, oldest first.
         title: Accessible name: what is shown, with its unit.
         worse: 1 if more is worse, -1 if fewer is, 0 if neither.
+        least_change: Share of the value before, above which a change is marked as one.
     """
-    scale = scale_for([point.value for point in points if point.value is not None])
+    scale = scale_of(points)
     labels = tick_labels(scale)
     widest = math.ceil(_GLYPH_WIDTH * max(len(label) for label in labels))
     left = max(_NARROWEST_LEFT, 10 + widest)
@@ -103,20 +120,21 @@ def history(points: Sequence[Point], *, title: str, worse: int) -> str:
         count=len(points),
         scale=scale,
     )
-    svg = _svg(_WIDTH, _HEIGHT, "chart", title)
+    svg = drawing(_WIDTH, _HEIGHT, "chart", title)
     for tick, label in zip(scale.ticks(), labels, strict=True):
         y = frame.y(tick)
-        _add(svg, "line", "grid", x1=left, x2=frame.right, y1=y, y2=y)
-        _add(svg, "text", "tick", text=label, x=left - 7, y=y + 4, text_anchor="end")
+        add(svg, "line", "grid", x1=left, x2=frame.right, y1=y, y2=y)
+        add(svg, "text", "tick", text=label, x=left - 7, y=y + 4, text_anchor="end")
     _add_commits(svg, points, frame)
-    _add(svg, "path", "line", d=_steps(points, frame))
-    _add_points(svg, points, frame, worse)
-    return _text(svg)
+    _add_bands(svg, points, frame)
+    add(svg, "path", "line", d=_steps(points, frame))
+    _add_points(svg, points, frame, worse, least_change)
+    return markup(svg)
 
 
-def sparkline(points: Sequence[Point], *, title: str, worse: int) -> str:
+def sparkline(points: Sequence[Point], *, title: str, worse: int, least_change: float = 0.0) -> str:
     """Return a small step chart without axes as one ``<svg>`` element."""
-    scale = scale_for([point.value for point in points if point.value is not None])
+    scale = scale_of(points)
     frame = _Frame(
         left=6,
         right=_SPARK_WIDTH - 6,
@@ -125,10 +143,10 @@ def sparkline(points: Sequence[Point], *, title: str, worse: int) -> str:
         count=len(points),
         scale=scale,
     )
-    svg = _svg(_SPARK_WIDTH, _SPARK_HEIGHT, "spark", title)
-    _add(svg, "path", "line", d=_steps(points, frame))
-    _add_points(svg, points, frame, worse)
-    return _text(svg)
+    svg = drawing(_SPARK_WIDTH, _SPARK_HEIGHT, "spark", title)
+    add(svg, "path", "line", d=_steps(points, frame))
+    _add_points(svg, points, frame, worse, least_change)
+    return markup(svg)
 
 
 def bar(fraction: float) -> str:
@@ -142,9 +160,9 @@ def bar(fraction: float) -> str:
             "aria-hidden": "true",
         },
     )
-    _add(svg, "rect", "track", width=100, height=4)
-    _add(svg, "rect", "fill", width=100 * min(max(fraction, 0.0), 1.0), height=4)
-    return _text(svg)
+    add(svg, "rect", "track", width=100, height=4)
+    add(svg, "rect", "fill", width=100 * min(max(fraction, 0.0), 1.0), height=4)
+    return markup(svg)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,58 +188,72 @@ class _Frame:
 
 def _steps(points: Sequence[Point], frame: _Frame) -> str:
     parts: list[str] = []
-    drawing = False
+    joined = False
     for index, point in enumerate(points):
         if point.value is None:
-            drawing = False
+            joined = False
             continue
-        x, y = _number(frame.x(index)), _number(frame.y(point.value))
-        parts.append(f"H{x}V{y}" if drawing else f"M{x} {y}")
-        drawing = True
+        x, y = number(frame.x(index)), number(frame.y(point.value))
+        parts.append(f"H{x}V{y}" if joined else f"M{x} {y}")
+        joined = True
     return "".join(parts)
 
 
-def _add_points(svg: ET.Element, points: Sequence[Point], frame: _Frame, worse: int) -> None:
+def _add_bands(svg: ET.Element, points: Sequence[Point], frame: _Frame) -> None:
+    for index, point in enumerate(points):
+        if point.band is None:
+            continue
+        low, high = point.band
+        # Like the step line, a band holds until the next value; the last one gets a marker's width.
+        ends = index + 1 == len(points) or points[index + 1].value is None
+        left = frame.x(index) - (_BAND_END if ends else 0)
+        right = frame.x(index) + _BAND_END if ends else frame.x(index + 1)
+        top = frame.y(high)
+        height = max(frame.y(low) - top, _THINNEST_BAND)
+        add(svg, "rect", "band", x=left, y=top, width=right - left, height=height)
+
+
+def _add_points(
+    svg: ET.Element, points: Sequence[Point], frame: _Frame, worse: int, least_change: float
+) -> None:
     previous: float | None = None
     # Hundreds of markers would hide the line: then only changes and the last value are marked.
     crowded = (frame.right - frame.left) / max(frame.count, 1) < _MARKER_ROOM
     for index, point in enumerate(points):
         x = frame.x(index)
         if point.value is None:
-            mark = _add(
-                svg, "path", "gap", d=f"M{_number(x - 3)} {_number(frame.bottom)}h6m-3 -3v6"
-            )
-            _title(mark, f"{point.label}: {point.text}")
+            mark = add(svg, "path", "gap", d=f"M{number(x - 3)} {number(frame.bottom)}h6m-3 -3v6")
+            entitle(mark, f"{point.label}: {point.text}")
             continue
         y = frame.y(point.value)
         change = 0.0 if previous is None else point.value - previous
+        if previous is not None and abs(change) <= least_change * previous:
+            change = 0.0
         last = index == len(points) - 1
         if change or last or previous is None or not crowded:
             mark = _marker(svg, x, y, change, worse)
-            _title(mark, f"{point.label}: {point.text}")
+            entitle(mark, f"{point.label}: {point.text}")
         previous = point.value
 
 
 def _marker(svg: ET.Element, x: float, y: float, change: float, worse: int) -> ET.Element:
     if not change:
-        return _add(svg, "circle", "point", cx=x, cy=y, r=3.2)
+        return add(svg, "circle", "point", cx=x, cy=y, r=3.2)
     name = "shown" if not worse else "worse" if (change > 0) == (worse > 0) else "better"
     up = -1 if change > 0 else 1
-    tip, foot = _number(y + 5.5 * up), _number(y - 3.5 * up)
-    d = f"M{_number(x)} {tip}L{_number(x + 5)} {foot}H{_number(x - 5)}Z"
-    return _add(svg, "path", f"point {name}", d=d)
+    tip, foot = number(y + 5.5 * up), number(y - 3.5 * up)
+    d = f"M{number(x)} {tip}L{number(x + 5)} {foot}H{number(x - 5)}Z"
+    return add(svg, "path", f"point {name}", d=d)
 
 
 def _add_commits(svg: ET.Element, points: Sequence[Point], frame: _Frame) -> None:
     y = frame.bottom
-    _add(svg, "line", "axis", x1=frame.left, x2=frame.right, y1=y, y2=y)
+    add(svg, "line", "axis", x1=frame.left, x2=frame.right, y1=y, y2=y)
     for index in _labelled(points, frame):
         x, width = frame.x(index), _GLYPH_WIDTH * len(points[index].label)
-        _add(svg, "line", "axis", x1=x, x2=x, y1=y, y2=y + 4)
+        add(svg, "line", "axis", x1=x, x2=x, y1=y, y2=y + 4)
         centre = min(x, _WIDTH - 2 - width / 2)
-        _add(
-            svg, "text", "tick", text=points[index].label, x=centre, y=y + 18, text_anchor="middle"
-        )
+        add(svg, "text", "tick", text=points[index].label, x=centre, y=y + 18, text_anchor="middle")
 
 
 def _labelled(points: Sequence[Point], frame: _Frame) -> Iterator[int]:
@@ -241,34 +273,3 @@ def _round_up(step: float, *, whole_numbers: bool) -> float:
     wanted = max(step, 1.0) if whole_numbers else step
     power = 10.0 ** math.floor(math.log10(wanted))
     return next(factor * power for factor in (1, 2, 5, 10) if wanted <= factor * power * 1.000001)
-
-
-def _svg(width: int, height: int, name: str, title: str) -> ET.Element:
-    svg = ET.Element("svg", {"class": name, "viewBox": f"0 0 {width} {height}", "role": "img"})
-    svg.set("aria-label", legible(title))
-    return svg
-
-
-def _add(
-    parent: ET.Element, tag: str, name: str, *, text: str = "", **attributes: float | str
-) -> ET.Element:
-    element = ET.SubElement(parent, tag, {"class": name})
-    for key, value in attributes.items():
-        written = value if isinstance(value, str) else _number(value)
-        element.set(key.replace("_", "-"), written)
-    if text:
-        element.text = legible(text)
-    return element
-
-
-def _title(element: ET.Element, text: str) -> None:
-    ET.SubElement(element, "title").text = legible(text)
-
-
-def _number(value: float) -> str:
-    """Return a coordinate with at most one decimal: the same bytes on every machine."""
-    return f"{value:.1f}".removesuffix(".0")
-
-
-def _text(svg: ET.Element) -> str:
-    return ET.tostring(svg, encoding="unicode", short_empty_elements=False)

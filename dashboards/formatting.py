@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import unicodedata
 
 DASH = "\u2013"
 """Stands where there is no value. Never a zero."""
 
 _MINUS = "\u2212"
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _LONG_S = 120
 _SHORT_HASH = 7
 _SHORT_DIGEST = 4
@@ -24,6 +26,11 @@ def whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def tenths(value: float) -> str:
+    """Return a number of percent with one decimal."""
+    return f"{value:,.1f}"
+
+
 def hundredths(value: float) -> str:
     """Return a ratio with two decimals."""
     return f"{value:,.2f}"
@@ -37,6 +44,29 @@ def thousandths(value: float) -> str:
 def percent(fraction: float) -> str:
     """Return a fraction of 1 as a percentage, without the sign."""
     return f"{100 * fraction:.1f}"
+
+
+def ratio(value: float) -> str:
+    """Return a ratio of two times, to the hundredth of a percent that can be told apart."""
+    return f"{value:.4f}"
+
+
+def signed_percent(value: float) -> str:
+    """Return a number of percent with its sign and unit: ``+0.25 %``."""
+    return f"{value:+.3g} %".replace("-", _MINUS)
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """Return a measured figure with so many significant digits and no exponent."""
+    if not value:
+        return "0"
+    return f"{value:,.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+
+
+def with_prefix(value: float, unit: str, digits: int = 4) -> str:
+    """Return a large figure with its unit and decimal prefix: ``137.0 GFLOP``, ``267.9 MB``."""
+    power, prefix = next((entry for entry in _PREFIXES if value >= entry[0]), (1.0, ""))
+    return f"{significant(value / power, digits)} {prefix}{unit}"
 
 
 def kib(size_bytes: float) -> str:

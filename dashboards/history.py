@@ -15,6 +15,7 @@ from ci.results.model import (
     StageResult,
 )
 from dashboards.formatting import parse_moment
+from dashboards.roofs import Roofs, roofs_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +30,11 @@ class Commit:
     """Case id → the case from the first run that holds it, in that run's order."""
     stages: Mapping[tuple[str, str], StageResult]
     """(ladder, stage) → the stage from the first run that holds it."""
+
+    @property
+    def roofs(self) -> Roofs | None:
+        """Return the machine's roofs as the latest run found them; None without a GPU."""
+        return next((roofs for run in self.runs if (roofs := roofs_of(run.machine.peaks))), None)
 
     def stage_of(self, case: CaseResult) -> StageResult | None:
         """Return the stage that a case belongs to, as this commit knows it."""
@@ -51,6 +57,11 @@ class MachineHistory:
     order, then those that are gone."""
     verdicts: Mapping[str, CaseVerdict]
     """Case id → the gate's verdict."""
+
+    @property
+    def timed(self) -> bool:
+        """Return whether any case of any commit was timed here."""
+        return any(case.cold for commit in self.commits for case in commit.cases.values())
 
     @property
     def case_ids(self) -> tuple[str, ...]:

@@ -5,17 +5,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ci.results.model import CaseVerdict, GateResult, Status, Word
-from dashboards.formatting import duration, message, moment, plural, short_commit, subject
+from ci.results.model import CaseVerdict, GateResult, Status, Timing, Word
+from dashboards.case_times import interval, other_setting
+from dashboards.formatting import (
+    DASH,
+    duration,
+    message,
+    moment,
+    plural,
+    ratio,
+    short_commit,
+    subject,
+)
 from dashboards.history import Commit, MachineHistory
 from dashboards.ladder_view import LadderView, ladder_views
 from dashboards.links import case_path, slug
 from dashboards.page_parts import Fact, Link, revision_fact
 from dashboards.tables import Badge, Cell, Column, Row, Table
-from dashboards.words import OUTCOMES, VERDICTS
+from dashboards.timing import disbelief
+from dashboards.words import BASELINE, OUTCOMES, VERDICTS
 
 _LISTED_COMMITS = 50
 _QUIET = (Word.UNCHANGED,)
+_TIMING_COLUMNS = (
+    Column(label="Time", unit="head over base", numeric=True),
+    Column(label="Setting"),
+)
+_TIMES_LEGEND = (
+    "Time: median over the samples of one run, operands outside the cache (cold). Speed: the "
+    f"declared work over that time. Of {BASELINE}: median of {BASELINE} over median of the stage, "
+    "both in the same run. SOL, the speed of light: the least time in which the machine can "
+    "compute the declared work and move every operand once."
+)
+_COMPILED_LEGEND = "Compiled kernel: sm_90 where it was compiled, first layout variant."
+_COUNTS_LEGEND = (
+    "One launch: counted by the device at this size. Global traffic is the bytes of all load and "
+    "store sectors over the bytes moved if every operand crossed device memory once."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +79,8 @@ class MachineView:
     """What makes the figures below incomplete."""
     remarks: tuple[str, ...]
     ladders: tuple[LadderView, ...]
+    legends: tuple[str, ...]
+    """How the ladders' figures are to be read."""
     commits: Table | None
     commits_summary: str
 
@@ -103,10 +131,23 @@ def _machine(history: MachineHistory) -> MachineView:
         alerts=_alerts(history.shown),
         remarks=_remarks(history),
         ladders=ladder_views(history),
+        legends=_legends(history),
         commits=_commits_table(listed) if listed else None,
         commits_summary=(
             f"{len(listed):,} of {plural(len(history.commits), 'commit')}, newest first."
         ),
+    )
+
+
+def _legends(history: MachineHistory) -> tuple[str, ...]:
+    if not history.latest:
+        return ()
+    counted = any(case.counters for case in history.latest.values())
+    return (
+        *((_TIMES_LEGEND,) if history.timed else ()),
+        _COMPILED_LEGEND,
+        *((_COUNTS_LEGEND,) if counted else ()),
+        "Bars start at zero; the longest is the largest of its column.",
     )
 
 
@@ -128,6 +169,7 @@ def _alerts(shown: Commit | None) -> tuple[str, ...]:
         alerts.append(f"The suite did not load.\n{message(run.error)}")
     if not run.complete:
         alerts.append(f"Run {run.run} was interrupted: cases may be absent.")
+    alerts += [told for case in shown.cases.values() if (told := disbelief(case, shown.roofs))]
     return tuple(alerts)
 
 
@@ -170,6 +212,7 @@ def _machine_note(gate: GateResult) -> str:
 
 
 def _verdict_table(caption: str, cases: Sequence[CaseVerdict]) -> Table:
+    timed = any(case.timing for case in cases)
     return Table(
         caption=caption,
         shape="stacked",
@@ -177,6 +220,7 @@ def _verdict_table(caption: str, cases: Sequence[CaseVerdict]) -> Table:
             Column(label="Verdict"),
             Column(label="Case", header=True),
             Column(label="Reason", wide=True),
+            *(_TIMING_COLUMNS if timed else ()),
             Column(label="Base"),
             Column(label="Head"),
         ),
@@ -189,11 +233,23 @@ def _verdict_table(caption: str, cases: Sequence[CaseVerdict]) -> Table:
                         text=message(case.reason),
                         note=f"Acknowledged: {case.acknowledged}" if case.acknowledged else "",
                     ),
+                    *(_timing_cells(case.timing) if timed else ()),
                     Cell(text=_status_word(case.base)),
                     Cell(text=_status_word(case.head)),
                 ),
             )
             for case in cases
+        ),
+    )
+
+
+def _timing_cells(timing: Timing | None) -> tuple[Cell, ...]:
+    if timing is None:
+        return (Cell(text=DASH),) * len(_TIMING_COLUMNS)
+    return (
+        Cell(text=ratio(timing.ratio), note=interval(timing)),
+        Cell(
+            text=f"{timing.setting}, {plural(timing.rounds, 'round')}", note=other_setting(timing)
         ),
     )
 

@@ -7,6 +7,7 @@ import re
 
 INDEX = "index.html"
 CASE_FOLDER = "case"
+ROOFLINE_FOLDER = "roofline"
 
 _SLUG_CHARACTERS = 72
 _DIGEST_CHARACTERS = 8
@@ -18,8 +19,17 @@ def case_path(case_id: str) -> str:
     The digest keeps apart ids that differ in letters a file name cannot hold, also where the file
     system does not tell upper from lower case.
     """
-    digest = hashlib.sha256(case_id.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{CASE_FOLDER}/{slug(case_id)}-{digest[:_DIGEST_CHARACTERS]}.html"
+    return f"{CASE_FOLDER}/{_file_name(case_id)}"
+
+
+def roofline_path(machine: str, ladder: str) -> str:
+    """Return the path of the roofline of a ladder on a machine, relative to the site's folder."""
+    return f"{ROOFLINE_FOLDER}/{_file_name(f'{machine}/{ladder}')}"
+
+
+def _file_name(identity: str) -> str:
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{slug(identity)}-{digest[:_DIGEST_CHARACTERS]}.html"
 
 
 def slug(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ci.results.model import CaseResult, Finding, Revision
 from dashboards.charts import Point
@@ -45,6 +45,19 @@ class Frame:
     nav: tuple[Link, ...]
     origins: tuple[str, ...]
     """Where the data comes from, one line a machine."""
+    meaning: str
+    """What kind of figures these pages hold."""
+
+
+def frame_of(history: Sequence[MachineHistory], *, root: str, nav: tuple[Link, ...]) -> Frame:
+    """Return what stands around the pages of a site."""
+    meaning = "Counts are exact, of one launch and of the compiled code; they are never times."
+    if any(entry.timed for entry in history):
+        meaning = (
+            "Counts are exact, of one launch and of the compiled code. Times are medians of "
+            "samples taken in one run on the machine that is named."
+        )
+    return Frame(root=root, nav=nav, origins=tuple(map(origin, history)), meaning=meaning)
 
 
 def size_text(size: Mapping[str, int]) -> str:
@@ -75,20 +88,44 @@ def figures_at(commit: Commit | None, example: CaseResult) -> Figures:
     """Return what a commit knows about a case; nothing where there is no such commit."""
     if commit is None:
         return figures_of(None, None)
-    return figures_of(commit.cases.get(example.id), commit.stage_of(example))
+    return figures_of(commit.cases.get(example.id), commit.stage_of(example), commit.roofs)
+
+
+def comparable_figures(commits: Sequence[Commit], example: CaseResult) -> tuple[Figures, ...]:
+    """Return what each commit knows about a case, without times of another method.
+
+    Times that two methods measured are never put side by side: those of the newest stay.
+    """
+    known = [figures_at(commit, example) for commit in commits]
+    methods = [method for figures in known if (method := _method(figures)) is not None]
+    newest = methods[-1] if methods else None
+    return tuple(
+        figures if _method(figures) in (newest, None) else _without_times(figures)
+        for figures in known
+    )
+
+
+def _method(figures: Figures) -> int | None:
+    cold = figures.case.cold if figures.case else None
+    return cold.method_version if cold else None
+
+
+def _without_times(figures: Figures) -> Figures:
+    if figures.case is None:
+        return figures
+    return replace(figures, case=replace(figures.case, cold=None, hot=None, baseline=None))
 
 
 def points_of(commits: Sequence[Commit], example: CaseResult, quantity: Quantity) -> list[Point]:
     """Return one quantity of a case over commits; a commit without a value says why."""
     points = []
-    for commit in commits:
-        figures = figures_at(commit, example)
+    for commit, figures in zip(commits, comparable_figures(commits, example), strict=True):
         value = quantity.of(figures)
         text = f"no value, {status_badge(figures.case).word.lower()}"
         if value is not None:
             text = f"{quantity.show(value)} {quantity.unit}"
         label = short_commit(commit.revision.commit)
-        points.append(Point(label=label, value=value, text=text))
+        points.append(Point(label=label, value=value, text=text, band=quantity.band(figures)))
     return points
 
 

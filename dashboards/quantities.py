@@ -6,11 +6,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
-from ci.results.model import CaseResult, Counters, StageResult, StaticFigures
-from dashboards.formatting import DASH, hundredths, kib, percent, thousandths, whole
+from ci.results.model import CaseResult, Counters, Measurement, StageResult, StaticFigures
+from dashboards import timing
+from dashboards.formatting import (
+    DASH,
+    hundredths,
+    kib,
+    percent,
+    significant,
+    tenths,
+    thousandths,
+    whole,
+)
+from dashboards.roofs import Roofs
+from dashboards.words import BASELINE
 
 _PREFERRED_ARCH = "sm_90"
 _SECTOR_BYTES = 32
+_OTHER_RUN = 0.1
+"""Times of two runs that differ by less than this share tell nothing: clocks drift that far."""
+
+_NOISE_CHANGE = 1.0
+"""Noise varies from run to run: only more than twice as much is a change."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,6 +36,11 @@ class Figures:
 
     case: CaseResult | None
     static: StaticFigures | None
+    roofs: Roofs | None
+
+
+Reader = Callable[[Figures], float | None]
+"""Reads one figure; None: there is no value, and a page shows a dash or a gap."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,11 +49,14 @@ class Quantity:
 
     label: str
     unit: str
-    of: Callable[[Figures], float | None]
-    """None: there is no value, and a page shows a dash or a gap."""
+    of: Reader
     show: Callable[[float], str] = whole
     worse: int = 1
     """Direction that is worse: 1 more, -1 fewer, 0 neither (only shown)."""
+    band: Callable[[Figures], tuple[float, float] | None] = lambda _: None
+    """Where the middle half of the samples lies; None where the value is exact."""
+    least_change: float = 0.0
+    """Share of a value by which two commits must differ before a page marks a change."""
 
     def text(self, figures: Figures) -> str:
         """Return the value as text, without its unit; a dash where there is none."""
@@ -39,14 +64,16 @@ class Quantity:
         return DASH if value is None else self.show(value)
 
 
-def figures_of(case: CaseResult | None, stage: StageResult | None) -> Figures:
+def figures_of(
+    case: CaseResult | None, stage: StageResult | None, roofs: Roofs | None = None
+) -> Figures:
     """Return a case with its stage's reference figures: sm_90 where compiled, first variant."""
     static = stage.static if stage else ()
     preferred = next((entry for entry in static if entry.arch == _PREFERRED_ARCH), None)
-    return Figures(case=case, static=preferred or next(iter(static), None))
+    return Figures(case=case, static=preferred or next(iter(static), None), roofs=roofs)
 
 
-def _counted(value: Callable[[Counters], float | None]) -> Callable[[Figures], float | None]:
+def _counted(value: Callable[[Counters], float | None]) -> Reader:
     def read(figures: Figures) -> float | None:
         counters = figures.case.counters if figures.case else None
         return None if counters is None else value(counters)
@@ -54,8 +81,33 @@ def _counted(value: Callable[[Counters], float | None]) -> Callable[[Figures], f
     return read
 
 
-def _compiled(value: Callable[[StaticFigures], float]) -> Callable[[Figures], float | None]:
+def _compiled(value: Callable[[StaticFigures], float]) -> Reader:
     return lambda figures: None if figures.static is None else value(figures.static)
+
+
+def _timed(value: Callable[[CaseResult], float | None], scale: float = 1.0) -> Reader:
+    def read(figures: Figures) -> float | None:
+        found = value(figures.case) if figures.case else None
+        return None if found is None else scale * found
+
+    return read
+
+
+def _band(
+    measurement: Callable[[CaseResult], Measurement | None],
+) -> Callable[[Figures], tuple[float, float] | None]:
+    def read(figures: Figures) -> tuple[float, float] | None:
+        ends = timing.quartiles_s(measurement(figures.case)) if figures.case else None
+        return None if ends is None else (timing.MS_PER_S * ends[0], timing.MS_PER_S * ends[1])
+
+    return read
+
+
+def _of_roof(figures: Figures) -> float | None:
+    if figures.case is None or figures.roofs is None:
+        return None
+    share = timing.share_of_roof(figures.case, figures.case.cold, figures.roofs)
+    return None if share is None else 100 * share
 
 
 def _per_request(counters: Counters) -> float | None:
@@ -144,7 +196,55 @@ SHARED_MEMORY = Quantity(
     show=kib,
     worse=0,
 )
+TIME = Quantity(
+    label="Time",
+    unit="ms (median)",
+    of=_timed(lambda case: timing.median_s(case.cold), timing.MS_PER_S),
+    show=significant,
+    band=_band(lambda case: case.cold),
+    least_change=_OTHER_RUN,
+)
+BASELINE_TIME = Quantity(
+    label=f"{BASELINE} time",
+    unit="ms (median)",
+    of=_timed(lambda case: timing.median_s(case.baseline), timing.MS_PER_S),
+    show=significant,
+    band=_band(lambda case: case.baseline),
+    least_change=_OTHER_RUN,
+)
+NOISE = Quantity(
+    label="Noise",
+    unit="IQR, % of median",
+    of=_timed(lambda case: timing.noise(case.cold), 100),
+    show=thousandths,
+    worse=0,
+    least_change=_NOISE_CHANGE,
+)
+SPEED = Quantity(
+    label="Speed",
+    unit="TFLOP/s",
+    of=_timed(lambda case: timing.speed(case, case.cold), 1 / timing.FLOP_PER_TFLOP),
+    show=significant,
+    worse=-1,
+)
+OF_BASELINE = Quantity(
+    label=f"Of {BASELINE}",
+    unit="% of its speed",
+    of=_timed(timing.share_of_baseline, 100),
+    show=tenths,
+    worse=-1,
+    least_change=_OTHER_RUN,
+)
+OF_ROOF = Quantity(
+    label="Of the roofline",
+    unit="% of SOL",
+    of=_of_roof,
+    show=tenths,
+    worse=-1,
+)
 
+TIMED = (TIME, SPEED, OF_BASELINE, OF_ROOF)
+"""Columns of a ladder that a GPU's clock tells."""
 COMPILED = (REGISTERS, SPILLS, RESIDENT_BLOCKS, OCCUPANCY, SHARED_MEMORY)
 """Columns of a ladder that the cubin tells."""
 COUNTED = (
@@ -152,6 +252,7 @@ COUNTED = (
 )  # fmt: skip
 """Columns of a ladder that one counted launch tells."""
 CHARTED = (
+    TIME, BASELINE_TIME, OF_BASELINE, NOISE,
     LOAD_SECTORS, SHARED_WAVEFRONTS, BANK_CONFLICTS, REGISTERS, SPILLS, RESIDENT_BLOCKS,
 )  # fmt: skip
 """Histories of a case."""

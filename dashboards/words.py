@@ -42,3 +42,8 @@ OUTCOMES: Mapping[Outcome, Badge] = {
 
 FAILED_CHECK = Badge(word="Failed", glyph="✕", tone="wrong")
 PASSED_CHECK = Badge(word="Passed", glyph="✓", tone="calm")
+TOO_FAST = Badge(word="Too fast", glyph="!", tone="wrong")
+"""A time that the machine's roofs forbid: the declared work must be wrong."""
+
+BASELINE = "cuBLAS"
+"""The vendor library that every ladder is measured beside."""
