@@ -1,0 +1,1 @@
+"""How asv sees a case: benchmarks made from the suite, nothing else."""
