@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         GateResult,
         Revision,
         SubCheck,
+        Timing,
     )
 
 _MOST_ROWS = 20
@@ -51,11 +52,32 @@ def _failure(verdict: CaseVerdict) -> str:
     parts = [
         f"### {verdict.verdict}: {code(verdict.id)}",
         prose(verdict.reason),
+        _timing(verdict.timing),
         _changes(verdict.changes),
         _findings(verdict.findings),
         _wrong(verdict.wrong),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _timing(timing: Timing | None) -> str:
+    if timing is None:
+        return ""
+    interval = f"{_percent(timing.low)} to {_percent(timing.high)}"
+    return _table(
+        ("time", "base", "head", "95 % interval", "fresh rounds", "setting", "the other says"),
+        [
+            (
+                _percent(timing.ratio),
+                _milliseconds(timing.base_s),
+                _milliseconds(timing.head_s),
+                interval,
+                _figure(timing.rounds),
+                prose(timing.setting),
+                timing.other_setting.value,
+            )
+        ],
+    )
 
 
 def _changes(changes: Sequence[Change]) -> str:
@@ -170,6 +192,14 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, left_out: 
 def _figure(value: float) -> str:
     """Return a figure with thousands separators; decimals only where it has some."""
     return f"{value:,.3f}" if value % 1 else f"{int(value):,}"
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.2f} %"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1e3 * seconds:.4g} ms"
 
 
 def _error(value: float | None) -> str:
