@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: gate test lint clean python
+.PHONY: gate test lint workflows install clean python
 
 gate: $(BIN)/.installed
 	$(BIN)/flopwatch gate
@@ -13,11 +13,18 @@ gate: $(BIN)/.installed
 test: $(BIN)/.installed-dev
 	$(BIN)/python -m pytest -n 2
 
-lint: $(BIN)/.installed-dev
+lint: workflows
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+workflows: $(BIN)/.installed-dev
+	$(BIN)/zizmor --quiet --offline --strict-collection --persona=pedantic .github
+	$(BIN)/actionlint -no-color
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+
+install: $(BIN)/.installed
 
 python:
 	@if [ -z "$(PYTHON)" ]; then \

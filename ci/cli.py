@@ -9,12 +9,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from ci.devices.errors import DeviceError
 from ci.errors import CiError
 from ci.gate.errors import GateError
 from ci.measure.errors import MeasureError
+from ci.report.errors import ReportError
 from ci.results.errors import ResultsError
 from ci.static.errors import StaticError
-from ci.verbs import check, compare, doctor, gate, listing, measure, site
+from ci.verbs import check, compare, doctor, gate, listing, measure, report, site, store, tune
 from ci.verbs.context import Request
 from dashboards.errors import SiteFolderError
 from kernels.errors import KernelError
@@ -27,7 +29,16 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
-_REFUSALS = (CiError, MeasureError, ResultsError, GateError, StaticError, KernelError)
+_REFUSALS = (
+    CiError,
+    DeviceError,
+    MeasureError,
+    ResultsError,
+    GateError,
+    StaticError,
+    KernelError,
+    ReportError,
+)
 """What a user asked for that cannot be done: one base a room."""
 
 Verb = Callable[[argparse.Namespace], int]
@@ -163,8 +174,33 @@ def _gate(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--out", default="gate-out", help="folder of the results (default: %(default)s)"
     )
+    sub.add_argument(
+        "--measure-identical", action="store_true", help="time identical code too (cuda)"
+    )
+    sub.add_argument(
+        "--setting",
+        choices=tuple(gate.SETTINGS),
+        default="standard",
+        help="margins of the timing rule (default: %(default)s)",
+    )
+    sub.add_argument(
+        "--budget",
+        type=float,
+        default=900.0,
+        metavar="SECONDS",
+        help="time for timing; what is open then is inconclusive (default: %(default)s)",
+    )
     sub.set_defaults(
-        verb=lambda a: gate.run(_request(a), base=a.base, head=a.head, out=a.out, form=a.format)
+        verb=lambda a: gate.run(
+            _request(a),
+            gate.TimingRequest(
+                measure_identical=a.measure_identical, setting=a.setting, budget_s=a.budget
+            ),
+            base=a.base,
+            head=a.head,
+            out=a.out,
+            form=a.format,
+        )
     )
 
 
@@ -177,7 +213,9 @@ def _compare(sub: argparse.ArgumentParser) -> None:
 
 def _site(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
-        "--records", default="records", help="folder of the records (default: %(default)s)"
+        "--records",
+        action="append",
+        help="folder of records; may be repeated (default: records)",
     )
     sub.add_argument(
         "--verdict", action="append", default=[], help="a verdict.json to show; may be repeated"
@@ -185,7 +223,40 @@ def _site(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--out", default="build/site", help="folder of the pages (default: %(default)s)"
     )
-    sub.set_defaults(verb=lambda a: site.run(records=a.records, verdicts=a.verdict, out=a.out))
+    sub.set_defaults(
+        verb=lambda a: site.run(records=a.records or ["records"], verdicts=a.verdict, out=a.out)
+    )
+
+
+def _report(sub: argparse.ArgumentParser) -> None:
+    what = sub.add_mutually_exclusive_group(required=True)
+    what.add_argument("--verdict", metavar="FILE", help="the verdict.json to report")
+    what.add_argument(
+        "--pending",
+        action="store_true",
+        help="check the benchmark request and mark its commit as being measured",
+    )
+    sub.add_argument(
+        "--suite", default="kernels", help="the suite's folder in a checkout (default: %(default)s)"
+    )
+    sub.set_defaults(
+        verb=lambda a: report.announce() if a.pending else report.run(a.verdict, suite=a.suite)
+    )
+
+
+def _store(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("records", help="folder of the records")
+    sub.add_argument("--branch", default="perf-data", help="(default: %(default)s)")
+    sub.set_defaults(verb=lambda a: store.run(a.records, branch=a.branch))
+
+
+def _tune(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("ladder", help="whose stages with a tile_space are searched")
+    sub.add_argument(
+        "--suite", default="kernels", help="the suite's folder in a checkout (default: %(default)s)"
+    )
+    sub.add_argument("--out", default="tune", help="folder of the records (default: %(default)s)")
+    sub.set_defaults(verb=lambda a: tune.run(a.ladder, suite=a.suite, out=a.out))
 
 
 def _doctor(sub: argparse.ArgumentParser) -> None:
@@ -199,5 +270,8 @@ _VERBS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] =
     ("gate", "Compare base and head and say whether head may pass.", _gate),
     ("compare", "Compare two records.", _compare),
     ("site", "Build the static dashboard from records.", _site),
+    ("report", "Report a verdict on GitHub, from inside a workflow.", _report),
+    ("store", "Append records to the branch that keeps them.", _store),
+    ("tune", "Search tile parameters on this GPU.", _tune),
     ("doctor", "Say what this machine can and cannot do, and why.", _doctor),
 )

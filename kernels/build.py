@@ -44,6 +44,8 @@ class Cubin:
     """The compiler's log with ptxas -v: registers, shared memory, stack and spills a kernel."""
     kernels: Mapping[str, BuiltKernel]
     """Variant → kernel."""
+    tile: Mapping[str, int]
+    """The tile it was instantiated with."""
 
     @property
     def identity(self) -> str:
@@ -119,7 +121,13 @@ def build_stage(
         cubin, kernels = _compile(
             source, ladder, stage, arch=arch, tile_arch=arch, options=_CUBIN_OPTIONS, cache=cache
         )
-        cubins[arch] = Cubin(arch=arch, data=cubin.data, log=cubin.log, kernels=kernels)
+        cubins[arch] = Cubin(
+            arch=arch,
+            data=cubin.data,
+            log=cubin.log,
+            kernels=kernels,
+            tile=stage.tile_for(arch),
+        )
     return BuiltStage(
         ladder=ladder.name,
         stage=stage.name,

@@ -174,6 +174,8 @@ class CudaStage:
     """Tile parameters in template order; the stated default where no architecture is named."""
     tile_by_arch: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Whole tile tables that replace ``tile`` on the named architectures."""
+    tile_space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Values ``flopwatch tune`` tries for each tile parameter; empty: the tile is no choice."""
     architectures: tuple[str, ...] = ARCHITECTURES
     domain: Callable[[Size], str | None] = everything
     """None if the stage takes a size, else the reason why not."""
@@ -183,6 +185,15 @@ class CudaStage:
     def name(self) -> str:
         """Return the stage's id: its file name without the suffix."""
         return self.source.removesuffix(".cu")
+
+    def __post_init__(self) -> None:
+        """Refuse a space that names other parameters than the tile does."""
+        if self.tile_space and list(self.tile_space) != list(self.tile):
+            msg = (
+                f"{self.name}: tile_space names {', '.join(self.tile_space)}, expected "
+                f"{', '.join(self.tile)} as tile does, in this order"
+            )
+            raise DeclarationError(msg)
 
     def tile_for(self, arch: str) -> dict[str, int]:
         """Return the tile parameters in force on ``arch`` (such as ``sm_90``)."""

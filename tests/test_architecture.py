@@ -28,6 +28,7 @@ PLANTED = {
     "Declaring kernels needs no compiler and no arrays": "kernels/spec.py: numpy",
     "Only the command line builds pages": "ci/report/terminal.py: dashboards",
     "Only its device runs the simulator": "ci/check/run.py: ci.simulator",
+    "Everything but its own entry point works without asv": "ci/verbs/site.py: asv",
     "Only the CUDA device and the measurement need CuPy": "kernels/build.py: cupy",
     "Only the GitHub client talks to the network": "ci/verbs/site.py: urllib.request",
 }

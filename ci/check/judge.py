@@ -109,6 +109,15 @@ def judge(
         )
         complaints.append(_first_wrong(output.name, got, expected, bound, comparison.wrong))
         complaints += explain(evidence)
+    if reference.confirm and combination.contents is not Contents.NOT_FINITE:
+        looked_at = {f"the reference of {output.name}": expected.value}
+        if not comparison.wrong.any():
+            looked_at[output.name] = got
+        for name, values in looked_at.items():
+            said = reference.confirm(
+                before.inputs, combination.scalars, values, problem.tolerance.relative
+            )
+            complaints += [f"{name}: {said}"] if said else []
     complaints += _damages(problem, matrices, before)
     return SubCheck(
         name=combination.name,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ci.check.errors import UntrustedReferenceError
+from ci.check.freivalds import confirm_gemm
 from kernels.operands import Floats
 
 Doubles = NDArray[np.float64]
@@ -49,6 +50,9 @@ class Reference:
     masking: Mapping[str, float]
     """Scalar → the level at which most of the operation is not done, and so not tested."""
     known: KnownAnswer
+    confirm: Callable[[Inputs, Scalars, Doubles, float], str] | None = None
+    """A second look, by another way, at a result [rows, columns] within a relative tolerance:
+    what is wrong in words, empty if nothing is. For references that round themselves."""
 
 
 def gemm_float64(inputs: Inputs, scalars: Scalars) -> Expected:
@@ -105,6 +109,63 @@ REFERENCES: Mapping[str, Reference] = {
         known=_GEMM_KNOWN,
     ),
 }
+
+
+_GEMM_FLOAT32_KNOWN = KnownAnswer(
+    # 1024.5 and 1 + 2**-12 need more bits than TF32 or float16 keep; every sum fits float32.
+    inputs={
+        "A": np.array([[1024.5, 1.0], [0.5, -1024.5]], dtype=np.float32),
+        "B": np.array([[1.0, 0.0, 2.0], [0.0, 1.0 + 2.0**-12, 1.0]], dtype=np.float32),
+        "C": np.array([[2.0, 4.0, 6.0], [1.0, 3.0, 5.0]], dtype=np.float32),
+    },
+    scalars={"alpha": 2.0, "beta": 0.5},
+    answer=np.array([[2050, 4 + 2.0**-11, 4103], [1.5, -2048 - 2.0**-12, -2044.5]]),
+)
+
+
+def gemm_float32(multiply: Callable[[Floats, Floats], Floats]) -> Reference:
+    """Return the reference for a matrix product whose product is a device's, in float32.
+
+    The result under test and this one both round, each by at most about 3.1 u of the condition
+    for zero-mean data (``kernels.tolerance.zero_mean_dot_product``), so that they differ by 6.2 u
+    at most: the factor of 16 covers two float32 sides as it covers one, and still rejects TF32.
+
+    Args:
+        multiply: Returns ``a @ b`` in float32 without TF32.
+    """
+
+    def compute(inputs: Inputs, scalars: Scalars) -> Expected:
+        alpha, beta = scalars["alpha"], scalars["beta"]
+        a, b, c = (inputs[name] for name in ("A", "B", "C"))
+        value, condition = np.zeros(c.shape), np.zeros(c.shape)
+        with np.errstate(invalid="ignore"):
+            if alpha != 0:
+                value += alpha * multiply(a, b).astype(np.float64)
+                condition += abs(alpha) * multiply(np.abs(a), np.abs(b)).astype(np.float64)
+            if beta != 0:
+                value += beta * c.astype(np.float64)
+                condition += np.abs(beta * c.astype(np.float64))
+        return Expected(value=value, condition=condition)
+
+    float64 = REFERENCES["gemm_float64"]
+    return replace(float64, compute=compute, known=_GEMM_FLOAT32_KNOWN, confirm=confirm_gemm)
+
+
+def device_reference(name: str, multiply: Callable[[Floats, Floats], Floats]) -> Reference:
+    """Return the reference of that name as a device computes it, where it can.
+
+    Args:
+        name: As a problem declares it.
+        multiply: The device's trusted product, float32 without TF32.
+
+    Raises:
+        UntrustedReferenceError: There is none, or it gets its known answer wrong.
+    """
+    if name != "gemm_float64":
+        return trusted_reference(name)
+    reference = gemm_float32(multiply)
+    require_known_answer(f"{name} on the device", reference)
+    return reference
 
 
 def trusted_reference(name: str) -> Reference:

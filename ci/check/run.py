@@ -9,7 +9,7 @@ from ci.check.contents import place_operands
 from ci.check.judge import judge, remember
 from ci.check.launch import prepare
 from ci.check.plan import Combination, plain, plan, tile_extents
-from ci.check.references import trusted_reference
+from ci.check.references import Reference, trusted_reference
 from ci.check.sums import summed, summed_lines
 from ci.devices.errors import DeviceError, NotEmulatedError, StepLimitError
 from ci.devices.protocol import Device, Execution
@@ -49,14 +49,31 @@ class CaseCheck:
     """Why not PASSED; empty if PASSED."""
 
 
-def check_stage(device: Device, built: BuiltStage, ladder: Ladder, stage: CudaStage) -> StageCheck:
+def check_stage(
+    device: Device,
+    built: BuiltStage,
+    ladder: Ladder,
+    stage: CudaStage,
+    reference: Reference | None = None,
+) -> StageCheck:
     """Run the correctness plan of a stage and return what it showed.
+
+    Args:
+        device: What executes.
+        built: The compiled stage.
+        ladder: The stage's ladder.
+        stage: The stage.
+        reference: What to compare with; None: the problem's own, in float64.
 
     Raises:
         UntrustedReferenceError: The problem's reference is unknown or computes wrongly.
     """
-    reference = trusted_reference(ladder.problem.reference)
-    combinations = plan(ladder.problem, reference, stage, built.tile)
+    reference = reference or trusted_reference(ladder.problem.reference)
+    try:
+        tile = device.tile(built)
+    except DeviceError as error:
+        return _broken_off([], [], _status_of(error), str(error))
+    combinations = plan(ladder.problem, reference, stage, tile)
     if not combinations:
         reason = "the stage's domain takes no size of the correctness plan"
         return _broken_off([], [], Status.SKIPPED, reason)
@@ -64,7 +81,7 @@ def check_stage(device: Device, built: BuiltStage, ladder: Ladder, stage: CudaSt
     executions: list[Execution] = []
     for combination in combinations:
         try:
-            subcheck, execution = _launch(device, built, ladder, stage, combination)
+            subcheck, execution = _launch(device, built, ladder, stage, combination, reference)
         except DeviceError as error:
             reason = f"{combination.name}: {error}"
             return _broken_off(subchecks, executions, _status_of(error), reason)
@@ -103,6 +120,7 @@ def check_case(
     ladder: Ladder,
     stage: CudaStage,
     size: Mapping[str, int],
+    reference: Reference | None = None,
 ) -> CaseCheck:
     """Run a stage once at a case's size, counting, and return what that showed.
 
@@ -115,6 +133,7 @@ def check_case(
         ladder: The stage's ladder.
         stage: The stage.
         size: Axis → extent.
+        reference: What to compare with; None: the problem's own, in float64.
 
     Raises:
         UntrustedReferenceError: The problem's reference is unknown or computes wrongly.
@@ -122,11 +141,11 @@ def check_case(
     refusal = stage.domain(size)
     if refusal is not None:
         return _unfinished(Status.SKIPPED, refusal)
-    reference = trusted_reference(ladder.problem.reference)
+    reference = reference or trusted_reference(ladder.problem.reference)
     scalars = {name: levels[0] for name, levels in reference.scalars.items()}
     combination = plain(ladder.problem, size, scalars)
     try:
-        subcheck, execution = _launch(device, built, ladder, stage, combination)
+        subcheck, execution = _launch(device, built, ladder, stage, combination, reference)
     except DeviceError as error:
         return _unfinished(_status_of(error), str(error))
     findings = _merged(execution.findings)
@@ -147,22 +166,23 @@ def _launch(
     ladder: Ladder,
     stage: CudaStage,
     combination: Combination,
+    reference: Reference,
 ) -> tuple[SubCheck, Execution]:
     """Run one combination; its findings carry its name."""
     problem = ladder.problem
-    reference = trusted_reference(problem.reference)
+    tile = device.tile(built)
     matrices = place_operands(problem, reference, combination)
     before = remember(matrices)
     prepared = prepare(
         problem,
         stage,
-        built.tile,
+        tile,
         matrices=matrices,
         size=combination.size,
         scalars=combination.scalars,
     )
     execution = device.run(built, prepared.variant, prepared.launch, prepared.arguments, count=True)
-    tiles = tile_extents(problem, stage, built.tile)
+    tiles = tile_extents(problem, stage, tile)
     subcheck = judge(problem, reference, combination, tiles=tiles, matrices=matrices, before=before)
     findings = tuple(replace(f, subcheck=combination.name) for f in execution.findings)
     return subcheck, replace(execution, findings=findings)

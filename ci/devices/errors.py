@@ -15,3 +15,7 @@ class LaunchError(DeviceError):
 
 class StepLimitError(DeviceError):
     """The kernel did not end within the step limit."""
+
+
+class NoGpuError(DeviceError):
+    """This machine has no GPU that can be used, or lacks a package for it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,6 +44,14 @@ class Device(Protocol):
 
     name: str
     """``cuda`` or ``simulator``."""
+
+    def tile(self, built: BuiltStage) -> Mapping[str, int]:
+        """Return the tile parameters of the code this device runs.
+
+        Raises:
+            NotEmulatedError: The stage has no code for this device.
+        """
+        ...
 
     def run(
         self,

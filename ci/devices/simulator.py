@@ -37,6 +37,10 @@ class SimulatorDevice:
         self._widths = widths
         self._parsed: tuple[str, simulator.Module] | None = None
 
+    def tile(self, built: BuiltStage) -> Mapping[str, int]:
+        """Return the tile of the PTX."""
+        return built.tile
+
     def run(
         self,
         built: BuiltStage,

@@ -8,7 +8,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ci.check.references import Reference, device_reference
 from ci.check.run import CaseCheck, StageCheck, check_case, check_stage
+from ci.devices.driver import gpu_facts, native
+from ci.devices.opening import open_cuda
+from ci.devices.protocol import Device
 from ci.devices.simulator import SimulatorDevice, Widths
 from ci.measure.messages import (
     Answer,
@@ -20,6 +24,7 @@ from ci.measure.messages import (
     StageInspected,
     SuiteFailed,
     SuiteLoaded,
+    Surveyed,
 )
 from ci.results.model import CaseResult, StageResult, StaticFigures, Status
 from ci.select import selector
@@ -50,7 +55,8 @@ def answer_inspect(job: Inspect, say: Say) -> None:
     for ladder in suite.ladders:
         for stage in ladder.stages:
             if (ladder.name, stage.name) in chosen and isinstance(stage, CudaStage):
-                result = _inspect_stage(suite, ladder, stage, job.architectures, Path(job.cache))
+                architectures = _architectures(job, stage)
+                result = _inspect_stage(suite, ladder, stage, architectures, Path(job.cache))
                 say(StageInspected(result=result))
 
 
@@ -63,11 +69,11 @@ def answer_check(job: Check, say: Say) -> None:
         msg = f"{job.ladder}/{job.stage} is a Python callable and runs on a GPU only"
         raise TypeError(msg)
     built = build_stage(
-        suite, ladder, stage, architectures=job.architectures, cache=Path(job.cache)
+        suite, ladder, stage, architectures=_architectures(job, stage), cache=Path(job.cache)
     )
-    device = SimulatorDevice(_widths(built, Path(job.cache)))
+    device, reference = _device(job, built, ladder)
     started = time.monotonic()
-    plan = check_stage(device, built, ladder, stage)
+    plan = check_stage(device, built, ladder, stage, reference)
     say(
         PlanChecked(
             ladder=ladder.name,
@@ -84,9 +90,32 @@ def answer_check(job: Check, say: Say) -> None:
     for case in suite.cases():
         if case.ladder is ladder and case.stage is stage and case.id in job.cases:
             started = time.monotonic()
-            check = check_case(device, built, ladder, stage, case.size.as_dict())
+            check = check_case(device, built, ladder, stage, case.size.as_dict(), reference)
             seconds = time.monotonic() - started
             say(CaseDone(result=_case_result(case_facts(suite, case), plan, check, seconds)))
+
+
+def answer_survey(say: Say) -> None:
+    """Open the GPU, copy in its memory and ask cuBLAS its name."""
+    device = open_cuda()
+    cublas, _ = device.cublas(device.stream)
+    say(Surveyed(copy_bytes_per_s=device.copy_bytes_per_s(), cublas=cublas.version()))
+
+
+def _architectures(job: Inspect | Check, stage: CudaStage) -> tuple[str, ...]:
+    """Return what to compile a stage for: what was asked for, and what this GPU runs."""
+    if job.device != "cuda":
+        return job.architectures
+    own = native(gpu_facts().capability, stage.architectures)
+    return tuple(dict.fromkeys((*job.architectures, *([own] if own else []))))
+
+
+def _device(job: Check, built: BuiltStage, ladder: Ladder) -> tuple[Device, Reference | None]:
+    """Return the job's device, and the reference it brings along if any."""
+    if job.device == "cuda":
+        device = open_cuda()
+        return device, device_reference(ladder.problem.reference, device.multiply)
+    return SimulatorDevice(_widths(built, Path(job.cache))), None
 
 
 def _widths(built: BuiltStage, cache: Path) -> dict[str, Widths]:

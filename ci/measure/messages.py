@@ -23,6 +23,8 @@ class Inspect:
     suite: str
     """Folder of the suite."""
     architectures: tuple[str, ...]
+    device: str
+    """``cuda`` or ``simulator``; for ``cuda`` the GPU's own architecture is compiled too."""
     cache: str
     """Folder of the compile cache."""
     selection: str
@@ -35,11 +37,39 @@ class Check:
 
     suite: str
     architectures: tuple[str, ...]
+    device: str
     cache: str
     ladder: str
     stage: str
     cases: tuple[str, ...]
     """Ids of the cases to run."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Survey:
+    """Open the GPU and tell of it what only that tells."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TryTile:
+    """Compile a stage with another tile and check it on the GPU at its ladder's check sizes."""
+
+    suite: str
+    cache: str
+    ladder: str
+    stage: str
+    tile: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimeTiles:
+    """Time a stage with each of some tiles on the GPU, at its ladder's first size."""
+
+    suite: str
+    cache: str
+    ladder: str
+    stage: str
+    tiles: tuple[Mapping[str, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,6 +124,33 @@ class CaseDone:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Surveyed:
+    """The GPU works."""
+
+    copy_bytes_per_s: float
+    """Measured rate of a copy in device memory, bytes read and written."""
+    cublas: str
+    """Version of the library as it says itself."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TileTried:
+    """A tile is compiled and checked."""
+
+    status: Status
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TileTimed:
+    """A tile is timed; no samples: it cannot be, for the reason given."""
+
+    tile: Mapping[str, int]
+    samples_s: tuple[float, ...]
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SuiteFailed:
     """The suite does not load; the message is for people."""
 
@@ -107,5 +164,15 @@ class SetupFailed:
     message: str
 
 
-Job = Inspect | Check
-Answer = SuiteLoaded | StageInspected | PlanChecked | CaseDone | SuiteFailed | SetupFailed
+Job = Inspect | Check | Survey | TryTile | TimeTiles
+Answer = (
+    SuiteLoaded
+    | StageInspected
+    | PlanChecked
+    | CaseDone
+    | Surveyed
+    | TileTried
+    | TileTimed
+    | SuiteFailed
+    | SetupFailed
+)

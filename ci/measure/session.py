@@ -34,6 +34,8 @@ from ci.results.model import (
     Status,
 )
 
+_WORKERS_PER_GPU = 8
+
 StageKey = tuple[str, str]
 """(ladder, stage)."""
 
@@ -249,12 +251,13 @@ def _inspect(runs: Sequence[SideRun], plan: Plan, keep: Keep) -> None:
         Inspect(
             suite=str(run.side.suite),
             architectures=plan.architectures,
+            device=plan.device,
             cache=str(plan.cache),
             selection=plan.selection,
         )
         for run in runs
     ]
-    with closing(run_jobs(jobs, workers=worker_count())) as events:
+    with closing(run_jobs(jobs, workers=worker_count(plan.device))) as events:
         for event in events:
             run = runs[event.job]
             if isinstance(event.said, Ended):
@@ -277,6 +280,7 @@ def _check(
         Check(
             suite=str(run.side.suite),
             architectures=plan.architectures,
+            device=plan.device,
             cache=str(plan.cache),
             ladder=key[0],
             stage=key[1],
@@ -284,7 +288,7 @@ def _check(
         )
         for run, key in todo
     ]
-    with closing(run_jobs(jobs, workers=worker_count())) as events:
+    with closing(run_jobs(jobs, workers=worker_count(plan.device))) as events:
         for event in events:
             run, key = todo[event.job]
             if isinstance(event.said, Ended):
@@ -324,6 +328,7 @@ def _stopped(facts: CaseFacts, status: Status, reason: str) -> CaseResult:
     )
 
 
-def worker_count() -> int:
-    """Return how many worker processes this machine takes."""
-    return max(1, len(os.sched_getaffinity(0)))
+def worker_count(device: str) -> int:
+    """Return how many worker processes this machine takes; each holds a context on a GPU."""
+    processors = max(1, len(os.sched_getaffinity(0)))
+    return min(processors, _WORKERS_PER_GPU) if device == "cuda" else processors

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import subprocess
 import tarfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ci.measure.errors import SideError
+from ci.results import codec
 from ci.results.model import Revision
+from ci.results.store import write_text
 
 DIGEST_DIGITS = 12
+REVISION_FILE = ".flopwatch-revision.json"
+"""What git told of an exported commit, for machines without git; beside the suite's folder."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,7 +174,7 @@ def _named(text: str, *, label: str, suite: Path, git: Git, scratch: Path) -> Si
         msg = f"--{label} {text}: the folder holds no {suite}/ (name the root of a checkout)"
         raise SideError(msg)
     revision = (
-        Revision(commit=named_commit, subject="", committed="", parents=(), described=text)
+        _told_revision(path, named_commit, described=text)
         if named_commit
         else _tree_revision(Git(path), path, suite, described=text)
     )
@@ -184,16 +189,47 @@ def _exported(
     An export runs no hook and no filter of the checkout, and leaves the working tree alone.
     """
     folder = scratch / label
+    revision = export_commit(commit, suite=suite, git=git, folder=folder)
+    return Side(
+        label=label,
+        suite=folder / suite,
+        revision=replace(revision, described=described or revision.described),
+    )
+
+
+def export_commit(commit: str, *, suite: Path, git: Git, folder: Path) -> Revision:
+    """Put a commit's suite into a new folder, with what git tells of the commit beside it.
+
+    Args:
+        commit: Full hash.
+        suite: The suite's folder relative to a checkout; a commit without it leaves none.
+        git: The checkout that knows the commit.
+        folder: Where to; made.
+    """
     folder.mkdir(parents=True)
     archive = git.archive(commit, suite.as_posix())
     if archive is not None:
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
             tar.extractall(folder, filter="data")
-    return Side(
-        label=label,
-        suite=folder / suite,
-        revision=_commit_revision(git, commit, described or commit[:DIGEST_DIGITS]),
-    )
+    revision = _commit_revision(git, commit, commit[:DIGEST_DIGITS])
+    write_text(folder / REVISION_FILE, json.dumps(codec.encode(revision)) + "\n")
+    return revision
+
+
+def _told_revision(folder: Path, commit: str, described: str) -> Revision:
+    """Return what an exported folder tells of its commit, which may be its hash alone.
+
+    Raises:
+        RecordError: The folder's revision file is damaged.
+    """
+    told = folder / REVISION_FILE
+    if told.exists():
+        revision = codec.decode(
+            codec.parse(told.read_text(encoding="utf-8"), str(told)), Revision, str(told)
+        )
+        if revision.commit == commit:
+            return replace(revision, described=described)
+    return Revision(commit=commit, subject="", committed="", parents=(), described=described)
 
 
 def _commit_revision(git: Git, commit: str, described: str) -> Revision:

@@ -7,11 +7,14 @@ import typing
 
 from ci.measure.errors import WorkerError
 from ci.measure.messages import Answer, Job
+from ci.measure.timing_messages import Command, Reply
 from ci.results import codec
 from ci.results.errors import ResultsError
 
 _JOBS = {kind.__name__: kind for kind in typing.get_args(Job)}
 _ANSWERS = {kind.__name__: kind for kind in typing.get_args(Answer)}
+_COMMANDS = {kind.__name__: kind for kind in typing.get_args(Command)}
+_REPLIES = {kind.__name__: kind for kind in typing.get_args(Reply)}
 
 
 def write_job(job: Job) -> bytes:
@@ -42,7 +45,35 @@ def read_answer(line: bytes) -> Answer:
     return typing.cast("Answer", _read(line, _ANSWERS, "an answer"))
 
 
-def _line(message: Job | Answer) -> bytes:
+def write_command(command: Command) -> bytes:
+    """Return a command to a timing process as one line."""
+    return _line(command)
+
+
+def write_reply(reply: Reply) -> bytes:
+    """Return a timing process's reply as one line."""
+    return _line(reply)
+
+
+def read_command(line: bytes) -> Command:
+    """Return the command a line holds.
+
+    Raises:
+        WorkerError: The line holds no command.
+    """
+    return typing.cast("Command", _read(line, _COMMANDS, "a command"))
+
+
+def read_reply(line: bytes) -> Reply:
+    """Return the reply a line holds.
+
+    Raises:
+        WorkerError: The line holds no reply.
+    """
+    return typing.cast("Reply", _read(line, _REPLIES, "a reply"))
+
+
+def _line(message: Job | Answer | Command | Reply) -> bytes:
     document = {type(message).__name__: codec.encode(message)}
     return json.dumps(document, allow_nan=False).encode() + b"\n"
 

@@ -8,9 +8,21 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 
-from ci.measure.examine import answer_check, answer_inspect
-from ci.measure.messages import Answer, Inspect, SetupFailed
+from ci.devices.errors import NoGpuError
+from ci.measure.examine import answer_check, answer_inspect, answer_survey
+from ci.measure.messages import (
+    Answer,
+    Check,
+    Inspect,
+    Job,
+    SetupFailed,
+    Survey,
+    TimeTiles,
+    TryTile,
+)
+from ci.measure.tiles import answer_time_tiles, answer_try_tile
 from ci.measure.wire import read_job, write_answer
 from kernels.errors import ToolError
 
@@ -26,6 +38,20 @@ def _end_with_parent() -> None:
     os._exit(PARENT_DIED)
 
 
+def _answer(job: Job, say: Callable[[Answer], None]) -> None:
+    match job:
+        case Inspect():
+            answer_inspect(job, say)
+        case Check():
+            answer_check(job, say)
+        case Survey():
+            answer_survey(say)
+        case TryTile():
+            answer_try_tile(job, say)
+        case TimeTiles():
+            answer_time_tiles(job, say)
+
+
 def main() -> None:
     """Do one job and exit."""
     job = read_job(sys.stdin.buffer.readline())
@@ -39,12 +65,12 @@ def main() -> None:
         answers.flush()
 
     try:
-        if isinstance(job, Inspect):
-            answer_inspect(job, say)
-        else:
-            answer_check(job, say)
-    except ToolError as error:
+        _answer(job, say)
+    except (ToolError, NoGpuError) as error:
         say(SetupFailed(message=str(error)))
+    # At once: a kernel that hangs would hold the interpreter's end, which waits for the GPU.
+    sys.stderr.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ import typing
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from ci.results.errors import RecordError
-from ci.results.model import SCHEMA_VERSION, GateResult, RunRecord
+from ci.results.model import SCHEMA_VERSION, GateResult, GateRun, RunRecord
 
 Json: typing.TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """What a JSON text can hold."""
 
 T = TypeVar("T")
-Stored = TypeVar("Stored", RunRecord, GateResult)
+Stored = TypeVar("Stored", RunRecord, GateResult, GateRun)
 
 _ROW_WIDTH = 120
 """An array or object that fits in this many characters stays on one line."""
@@ -42,7 +42,7 @@ class _Field(NamedTuple):
     default: object
 
 
-def dumps(value: RunRecord | GateResult) -> str:
+def dumps(value: RunRecord | GateResult | GateRun) -> str:
     """Return ``value`` as the text of its file.
 
     Raises:
@@ -55,7 +55,7 @@ def loads(kind: type[Stored], text: str, source: str) -> Stored:
     """Return the record or gate result that ``text`` holds.
 
     Args:
-        kind: ``RunRecord`` or ``GateResult``.
+        kind: ``RunRecord``, ``GateResult`` or ``GateRun``.
         text: Content of the file.
         source: Name of the file, for messages.
 

@@ -82,7 +82,7 @@ def recover(path: Path) -> RunRecord | None:
     """Return what a killed run had finished, as an incomplete record; None if nothing.
 
     A line without its end was in flight when the run died and is ignored. Of two lines on one
-    stage the later counts.
+    stage or case the later counts.
 
     Raises:
         RecordError: A finished line is damaged.
@@ -96,8 +96,10 @@ def recover(path: Path) -> RunRecord | None:
     if not results or not isinstance(results[0], RunRecord):
         return None
     stages = {(r.ladder, r.stage): r for r in results if isinstance(r, StageResult)}
-    cases = tuple(result for result in results if isinstance(result, CaseResult))
-    return replace(results[0], stages=tuple(stages.values()), cases=cases) if cases else None
+    cases = {r.id: r for r in results if isinstance(r, CaseResult)}
+    if not cases:
+        return None
+    return replace(results[0], stages=tuple(stages.values()), cases=tuple(cases.values()))
 
 
 def _read_line(line: bytes, source: str) -> RunRecord | StageResult | CaseResult:

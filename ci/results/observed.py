@@ -75,14 +75,17 @@ class LineCounters:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MachineState:
-    """What the GPU's management library showed while some samples were taken."""
+    """What the GPU's management library showed while some samples were taken.
 
-    sm_clock_hz: int
-    memory_clock_hz: int
-    power_w: float
-    temperature_c: float
-    slowdowns: tuple[str, ...]
-    """Clock-event reasons in force, as ``software power cap`` or ``hardware thermal``."""
+    None: the library could not tell.
+    """
+
+    sm_clock_hz: int | None
+    memory_clock_hz: int | None
+    power_w: float | None
+    temperature_c: float | None
+    slowdowns: tuple[str, ...] | None
+    """Clock-event reasons in force, as ``software power cap`` or ``hardware thermal slowdown``."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

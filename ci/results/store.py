@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ci.results import codec
 from ci.results.errors import RecordError, StoreError
-from ci.results.model import GateResult, RunRecord
+from ci.results.model import GateResult, GateRun, RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,6 +85,37 @@ def load_gate(path: Path) -> GateResult:
         OSError: The file cannot be read.
     """
     return codec.loads(GateResult, _read(path), str(path))
+
+
+def save_gate_run(path: Path, run: GateRun) -> None:
+    """Write the samples of a gate to ``path``, in place of an earlier gate's.
+
+    Raises:
+        RecordError: The samples break their own declaration.
+        OSError: The disk is full or the folder cannot be written; nothing is left behind.
+    """
+    write_text(path, codec.dumps(run))
+
+
+def load_gate_run(path: Path) -> GateRun:
+    """Return the samples of a gate in the file ``path``.
+
+    Raises:
+        RecordError: The file holds no gate's samples of this schema version.
+        OSError: The file cannot be read.
+    """
+    return codec.loads(GateRun, _read(path), str(path))
+
+
+def load_gate_runs(folder: Path) -> tuple[GateRun, ...]:
+    """Return the samples of every gate in ``folder``, oldest first; none if there is no folder.
+
+    Raises:
+        RecordError: A file holds no gate's samples of this schema version.
+        OSError: A file cannot be read.
+    """
+    runs = [load_gate_run(path) for path in folder.glob("*.json")]
+    return tuple(sorted(runs, key=lambda run: (run.started, run.run)))
 
 
 def write_text(path: Path, text: str) -> None:

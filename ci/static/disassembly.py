@@ -6,6 +6,8 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
+import shutil
 import subprocess
 import tempfile
 from collections import Counter
@@ -59,10 +61,10 @@ def shared_widths(
 
 
 def nvdisasm_path() -> Path:
-    """Return the path of NVIDIA's disassembler in its wheel.
+    """Return the path of NVIDIA's disassembler: in its wheel, else in the CUDA toolkit on PATH.
 
     Raises:
-        StaticError: The wheel is not installed.
+        StaticError: It is in neither.
     """
     spec = importlib.util.find_spec("nvidia")
     folders = spec.submodule_search_locations if spec else None
@@ -70,8 +72,33 @@ def nvdisasm_path() -> Path:
         program = Path(folder, "cu13", "bin", "nvdisasm")
         if program.is_file():
             return program
+    on_path = shutil.which("nvdisasm")
+    if on_path:
+        return Path(on_path)
     msg = "nvdisasm is not installed; run: python -m pip install 'nvidia-cuda-nvdisasm>=13.2'"
     raise StaticError(msg)
+
+
+def nvdisasm_version() -> str:
+    """Return the disassembler's version as it tells it, such as ``13.5.37``.
+
+    Raises:
+        StaticError: It is not installed or does not run.
+    """
+    program = nvdisasm_path()
+    try:
+        told = subprocess.run(
+            [str(program), "--version"],
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=_TIME_LIMIT_S,
+        ).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        msg = f"{program} --version did not run: {error}; run it by hand to see why"
+        raise StaticError(msg) from error
+    match = re.search(r"\bV(\d+(?:\.\d+)+)", told)
+    return match[1] if match else "unknown"
 
 
 def _widths(counts: Mapping[str, int], opcode: str) -> frozenset[int]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ci.gate.compare import compare
+from ci.gate.other_runs import timings_of_other_runs
 from ci.gate.policy import exit_code
 from ci.report import markdown, terminal
 from ci.results import codec
@@ -15,9 +16,11 @@ from ci.results.store import load
 
 def run(base: str, head: str, *, form: str) -> int:
     """Print the verdict on two record files and return the gate's exit code."""
+    former, present = load(Path(base)), load(Path(head))
     result = compare(
-        load(Path(base)),
-        load(Path(head)),
+        former,
+        present,
+        timings=timings_of_other_runs(former, present),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=0.0,
     )

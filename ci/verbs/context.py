@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci import origin
+from ci.devices.driver import driver_version, gpu_facts
+from ci.devices.errors import NoGpuError
+from ci.devices.opening import usable_gpu
 from ci.errors import UsageError
-from ci.measure.machine import simulator_machine
+from ci.measure.machine import cuda_machine, simulator_machine
 from ci.measure.session import Plan
 from ci.measure.sides import Git, Side
+from ci.measure.survey import survey
 from ci.results.model import Machine
 from ci.select import selector
 from kernels.build import WIDTHS_ARCH
@@ -66,7 +70,7 @@ def prepare(request: Request) -> Context:
             selects=selector(request.selection),
             selection=request.selection,
         ),
-        machine=simulator_machine(architectures=architectures, origin=loaded),
+        machine=describe_machine(device, architectures, loaded),
     )
 
 
@@ -91,22 +95,34 @@ def choose_device(asked: str) -> str:
     Raises:
         UsageError: ``cuda`` was asked for and cannot be had.
     """
-    if asked == "cuda":
-        msg = (
-            "--device cuda: this version measures without a GPU only "
-            "(--device simulator runs everywhere; docs/decisions.md says what is to come)"
-            if gpu_driver()
-            else "--device cuda: this machine has no NVIDIA GPU with a driver for CUDA 13 "
-            "(--device simulator runs without one)"
-        )
-        raise UsageError(msg)
-    return "simulator"
+    if asked == "simulator":
+        return asked
+    try:
+        usable_gpu()
+    except NoGpuError as error:
+        if asked == "cuda":
+            msg = (
+                f"--device cuda: this machine has no NVIDIA GPU that can be used: {error} "
+                "(--device simulator runs without one)"
+            )
+            raise UsageError(msg) from error
+        if driver_version():
+            note(f"kernels run on the simulator: {error}")
+        return "simulator"
+    return "cuda"
 
 
-def gpu_driver() -> str:
-    """Return the version of the NVIDIA driver, empty if there is none."""
-    version = Path("/sys/module/nvidia/version")
-    return version.read_text().strip() if version.exists() else ""
+def describe_machine(device: str, architectures: tuple[str, ...], origin: str) -> Machine:
+    """Return the machine that records name.
+
+    Raises:
+        SetupError: The GPU cannot be opened, or a wheel is missing.
+    """
+    if device == "simulator":
+        return simulator_machine(architectures=architectures, origin=origin)
+    return cuda_machine(
+        architectures=architectures, origin=origin, facts=gpu_facts(), surveyed=survey()
+    )
 
 
 def choose_architectures(asked: str) -> tuple[str, ...]:

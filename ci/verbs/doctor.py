@@ -7,15 +7,16 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from ci import origin
+from ci.devices.errors import NoGpuError
+from ci.devices.opening import usable_gpu
 from ci.errors import CiError
 from ci.measure.errors import MeasureError
 from ci.measure.machine import versions
 from ci.static.disassembly import nvdisasm_path
 from ci.static.errors import StaticError
-from ci.verbs.context import cache_folder, gpu_driver
+from ci.verbs.context import cache_folder
 from kernels.errors import KernelError
 from kernels.nvrtc import toolchain
 
@@ -33,13 +34,14 @@ class Look:
 
 def run() -> int:
     """Print one line a thing; 2 if the gate cannot run here."""
+    gpu = _gpu()
     looks = [
         _look("flopwatch", _origin),
         _look("wheels", _wheels),
         _look("compiler", toolchain),
         _look("disassembler", lambda: str(nvdisasm_path())),
         _git(),
-        _gpu(),
+        gpu,
         Look(
             name="processors",
             good=True,
@@ -53,7 +55,7 @@ def run() -> int:
         sys.stdout.write(f"{look.name:{width}}  {mark:7}  {look.told}\n")
     able = all(look.good for look in looks if look.needed)
     sys.stdout.write(
-        "gate and measure run here, without a GPU\n"
+        f"gate and measure run here, {'on' if gpu.good else 'without'} a GPU\n"
         if able
         else "gate and measure cannot run here: see what is missing\n"
     )
@@ -87,15 +89,16 @@ def _git() -> Look:
 
 
 def _gpu() -> Look:
-    driver = gpu_driver()
+    try:
+        facts = usable_gpu()
+    except NoGpuError as error:
+        told = f"{error}: kernels run on the simulator, nothing is timed"
+        return Look(name="GPU", good=False, told=told, needed=False)
     return Look(
         name="GPU",
-        good=False,
-        told=(
-            f"driver {driver} found, not used: this version runs kernels on the simulator only"
-            if driver
-            else f"no NVIDIA driver ({Path('/sys/module/nvidia')} is absent): kernels run on the "
-            "simulator, nothing is timed"
-        ),
+        good=True,
+        told=f"{facts.name}, {facts.uuid}, driver {facts.driver}, {facts.sm_count} SMs, "
+        f"{facts.float32_flop_per_s / 1e12:.1f} TFLOP/s float32 at "
+        f"{facts.max_sm_clock_hz / 1e6:.0f} MHz",
         needed=False,
     )

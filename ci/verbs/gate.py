@@ -7,7 +7,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,13 +16,18 @@ from ci.errors import UsageError
 from ci.gate.acknowledge import Acknowledgement, new_lines, parse
 from ci.gate.compare import compare
 from ci.gate.policy import exit_code
+from ci.gate.settings import SENSITIVE, STANDARD
+from ci.gate.timing import TimingVerdict
+from ci.measure.gate_timing import TimingPlan, cases_to_time, time_gate
+from ci.measure.nvml import GpuWatch
 from ci.measure.session import SideRun
 from ci.measure.sides import Side, Sides, resolve
 from ci.report import markdown, terminal
 from ci.results import codec
 from ci.results.model import GateResult, RunRecord
-from ci.results.store import load_all, save_gate, write_text
+from ci.results.store import load_all, load_gate_runs, save_gate, save_gate_run, write_text
 from ci.verbs.context import Context, Request, note, prepare, require_suite
+from ci.verbs.holding import held_gpu
 from ci.verbs.keeping import run_and_keep
 from dashboards.build import build_site
 
@@ -29,12 +35,41 @@ ACKNOWLEDGED = "acknowledged.txt"
 """File in a suite's folder with the changes its authors accept."""
 
 
-def run(request: Request, *, base: str | None, head: str | None, out: str, form: str) -> int:
+EARLIER_GATES = "gate-runs"
+"""Folder in a checkout with the samples of earlier gates, which tell how noisy a case is."""
+
+SETTINGS = {settings.name: settings for settings in (STANDARD, SENSITIVE)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimingRequest:
+    """What the user asked of the timing."""
+
+    measure_identical: bool
+    """Whether to time identical code too."""
+    setting: str
+    """``standard`` or ``sensitive``."""
+    budget_s: float
+    """Time for all rounds (s)."""
+
+
+def run(
+    request: Request,
+    timing: TimingRequest,
+    *,
+    base: str | None,
+    head: str | None,
+    out: str,
+    form: str,
+) -> int:
     """Run the gate and return its exit code."""
     started = datetime.now(UTC)
     clock = time.monotonic()
     context = prepare(request)
-    with tempfile.TemporaryDirectory(prefix="flopwatch-") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="flopwatch-") as scratch,
+        held_gpu(context.plan.device) as watch,
+    ):
         sides = resolve(
             base=base, head=head, suite=context.suite, here=context.here, scratch=Path(scratch)
         )
@@ -44,11 +79,15 @@ def run(request: Request, *, base: str | None, head: str | None, out: str, form:
         base_first = [SideRun(s, context.plan, context.machine) for s in reversed(_both(sides))]
         runs = base_first[::-1]
         require_suite(_both(sides))
+        if watch and not timing.measure_identical:
+            _require_difference(sides)
         records = run_and_keep(runs, context.plan, Path(out) / "records")
         _require_cases(runs[0], context)
+        timings = _timings(sides, records, context, timing, watch, Path(out)) if watch else {}
         result = compare(
             records[1] if len(records) > 1 else None,
             records[0],
+            timings=timings,
             acknowledgements=_acknowledgements(sides),
             started=started.isoformat(timespec="seconds"),
             seconds=time.monotonic() - clock,
@@ -59,6 +98,55 @@ def run(request: Request, *, base: str | None, head: str | None, out: str, form:
     if form == "text":
         sys.stdout.write(f"report  {Path(out) / 'report.md'}\npage    {page}\n")
     return exit_code(result.verdict)
+
+
+def _require_difference(sides: Sides) -> None:
+    """Refuse to compare a revision with itself: nothing would be timed."""
+    if sides.base is not None and sides.base.revision.commit == sides.head.revision.commit:
+        msg = (
+            f"base and head are both {sides.head.revision.commit}: identical code is not timed "
+            "(name another --base, or ask for it with --measure-identical)"
+        )
+        raise UsageError(msg)
+
+
+def _timings(
+    sides: Sides,
+    records: Sequence[RunRecord],
+    context: Context,
+    timing: TimingRequest,
+    watch: GpuWatch,
+    out: Path,
+) -> Mapping[str, TimingVerdict]:
+    """Time what passed on both sides and differs, write every sample, and return the verdicts."""
+    if sides.base is None:
+        return {}
+    head, base = records
+    cases = cases_to_time(base, head, measure_identical=timing.measure_identical)
+    if not cases:
+        return {}
+    gate_run, verdicts = time_gate(
+        sides.base,
+        sides.head,
+        context.machine,
+        cases,
+        TimingPlan(
+            bench=context.plan.device,
+            cache=context.plan.cache,
+            watch=watch,
+            settings=SETTINGS[timing.setting],
+            budget_s=timing.budget_s,
+            history=load_gate_runs(context.here / EARLIER_GATES),
+        ),
+        say=note,
+    )
+    save_gate_run(out / "gate-run.json", gate_run)
+    case_s = sum(gate_run.case_s.values())
+    note(
+        f"timed {len(cases)} cases in {gate_run.fixed_s + case_s:.1f} s: {gate_run.fixed_s:.1f} s "
+        f"for processes, {case_s / len(cases):.2f} s a case"
+    )
+    return verdicts
 
 
 def _both(sides: Sides) -> list[Side]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ci.measure.nvml import GpuWatch
 from ci.measure.session import Plan, SideRun, run_sides
+from ci.measure.time_side import time_side
 from ci.results.journal import Journal, journal_path, orphans, recover
-from ci.results.model import RunRecord
+from ci.results.model import CaseResult, RunRecord, StageResult
 from ci.results.store import record_path, save
 from ci.verbs.context import note
 from ci.verbs.progress import Progress
 
 
-def run_and_keep(runs: Sequence[SideRun], plan: Plan, records: Path) -> list[RunRecord]:
+def run_and_keep(
+    runs: Sequence[SideRun], plan: Plan, records: Path, *, timed_on: GpuWatch | None = None
+) -> list[RunRecord]:
     """Run every side and return their records, which are stored below ``records``.
 
     Each finished case is in a journal the moment it is through. If the run breaks off, what is
@@ -23,18 +27,21 @@ def run_and_keep(runs: Sequence[SideRun], plan: Plan, records: Path) -> list[Run
         runs: Head, then base if there is one.
         plan: What to run.
         records: Folder of the records.
+        timed_on: The GPU on which head's cases are timed too; None: they are not.
     """
     progress = Progress()
     recover_orphans(records)
     note(f"compiling {' and '.join(run.side.label for run in runs)}")
     journals = {run.run: _journal(run.record(), records) for run in runs}
+
+    def keep(run: SideRun, result: StageResult | CaseResult) -> None:
+        journals[run.run].add(result)
+
     try:
-        run_sides(
-            runs,
-            plan,
-            progress=progress.show,
-            keep=lambda run, result: journals[run.run].add(result),
-        )
+        run_sides(runs, plan, progress=progress.show, keep=keep)
+        if timed_on:
+            progress.end()
+            time_side(runs[0], plan, timed_on, keep=keep, say=note)
     except BaseException:
         progress.end()
         for run in runs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -116,6 +116,10 @@ class NumpyDevice:
     findings: tuple[Finding, ...] = ()
     name: str = "numpy"
     launches: list[tuple[str, Launch, bool]] = field(default_factory=list)
+
+    def tile(self, built: BuiltStage) -> Mapping[str, int]:
+        """Return the stage's own tile."""
+        return built.tile
 
     def run(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,6 +44,10 @@ class RefusingDevice:
     error: DeviceError
     launches_before: int = 0
     name: str = "refusing"
+
+    def tile(self, built: BuiltStage) -> Mapping[str, int]:
+        """Return the stage's own tile."""
+        return built.tile
 
     def run(
         self,

@@ -22,6 +22,7 @@ def suite(folder: Path, ladder: str) -> Inspect:
     return Inspect(
         suite=str(folder / "suite"),
         architectures=("sm_90",),
+        device="simulator",
         cache=str(folder / "cache"),
         selection="",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import jsonschema
 import pytest
 
 from ci.gate.codes import Code
+from ci.gate.compare import compare
+from ci.gate.timing import TimingVerdict
 from ci.gate.verdicts import ABSENT
 from ci.results import codec
-from ci.results.model import Counters, GateResult, Outcome, Status, SubCheck, Word
+from ci.results.model import Counters, GateResult, Outcome, Status, SubCheck, Timing, Word
 from tests import builders
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -37,6 +40,35 @@ def _document(result: GateResult) -> dict[str, Any]:
     document = json.loads(codec.dumps(result))
     assert isinstance(document, dict)
     return document
+
+
+def _timed_result() -> GateResult:
+    """Return the result of a gate on a machine with a GPU, whose only case is slower."""
+    timing = Timing(
+        setting="standard",
+        ratio=1.02,
+        low=1.018,
+        high=1.022,
+        rounds=8,
+        base_s=1e-3,
+        head_s=1.02e-3,
+        smallest_detectable=0.0,
+        other_setting=Word.REGRESSION,
+    )
+    says = TimingVerdict(
+        word=Word.REGRESSION, reason_code=Code.SLOWER, reason="slower 2 %", timing=timing
+    )
+    on = dataclasses.replace(
+        builders.machine(name="h200", device="cuda"), peaks={"copy_bytes_per_s": 4.27e12}
+    )
+    head = builders.record(builders.case(), stages=[builders.stage(identity="2222")], on=on)
+    return compare(
+        builders.record(builders.case(), on=on),
+        head,
+        timings={builders.CASE: says},
+        started=builders.STARTED,
+        seconds=2.0,
+    )
 
 
 def _rich_result() -> GateResult:
@@ -65,6 +97,7 @@ def _rich_result() -> GateResult:
         builders.gate(None, builders.record()),
         builders.gate(builders.record(builders.case()), builders.record(error="ladder.py:3")),
         _rich_result(),
+        _timed_result(),
     ],
 )
 def test_what_the_codec_writes_follows_the_verdict_schema(result: GateResult) -> None:
@@ -109,6 +142,23 @@ def test_the_verdict_schema_refuses_a_planted_fault(path: str, value: object) ->
     for name in parents:
         place = place[int(name)] if name.isdigit() else place[name]
     place[last] = value
+    assert not _validator("verdict.schema.json").is_valid(document)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ratio", 0),
+        ("low", "1.018"),
+        ("rounds", 1),
+        ("setting", "strict"),
+        ("other_setting", "ERROR"),
+        ("smallest_detectable", None),
+    ],
+)
+def test_the_verdict_schema_refuses_a_planted_fault_in_a_timing(field: str, value: object) -> None:
+    document: Any = _document(_timed_result())
+    document["cases"][0]["timing"][field] = value
     assert not _validator("verdict.schema.json").is_valid(document)
 
 

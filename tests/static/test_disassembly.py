@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from ci.static import Disassembly, StaticError, disassemble, shared_widths
 from ci.static.cubin import read_cubin
-from ci.static.disassembly import _opcode
+from ci.static.disassembly import _opcode, nvdisasm_path, nvdisasm_version
 from kernels.nvrtc import Compiled
 from tests.static.compiled import compile_figures
 
@@ -99,3 +100,18 @@ def test_without_the_disassembler_the_error_gives_the_command_that_installs_it(
         text=True,
     )
     assert "python -m pip install 'nvidia-cuda-nvdisasm" in done.stdout
+
+
+def test_the_toolkit_on_path_stands_in_for_a_missing_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "nvdisasm"
+    program.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.85'\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert nvdisasm_path() == program
+    assert nvdisasm_version() == "13.0.85"
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(StaticError, match="not installed"):
+        nvdisasm_path()

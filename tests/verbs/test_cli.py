@@ -93,6 +93,11 @@ def test_a_gpu_that_is_not_there_is_refused() -> None:
     assert_refused(done, "--device cuda", "no NVIDIA GPU", "--device simulator")
 
 
+@pytest.mark.skipif(Path("/sys/module/nvidia").exists(), reason="this machine has a GPU driver")
+def test_a_search_without_a_gpu_is_refused() -> None:
+    assert_refused(flopwatch("tune", "sgemm"), "no NVIDIA driver")
+
+
 def test_an_unknown_architecture_is_refused() -> None:
     assert_refused(flopwatch("gate", "--arch", "sm_42"), "--arch sm_42", "sm_90")
 

@@ -1,0 +1,302 @@
+"""Timing on the GPU: replays of CUDA graphs between events, operands in one block of memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ci.check.contents import place_operands
+from ci.check.launch import output_of, prepare
+from ci.check.plan import plain
+from ci.check.references import trusted_reference
+from ci.devices.cublas import BASELINES, Cublas, PreparedGemm, column_major
+from ci.devices.cuda import CudaDevice, PlacedBuffer, PreparedLaunch, Refusal, Stream
+from ci.devices.driver import native
+from ci.devices.protocol import Buffer
+from ci.measure.batch import event_tick
+from ci.measure.bench import BenchError, Placed, Replay, Routine
+from kernels.build import BuiltStage, build_stage
+from kernels.operands import Matrix
+from kernels.spec import Case, CudaStage, Stage, Suite
+
+_ALIGNMENT_BYTES = 512
+"""Operands start at multiples of it, as an allocator would place them."""
+_TEMPLATES_BYTES = 4 << 30
+"""Operands kept on the GPU to be copied again, at most about so many bytes."""
+_NAN_BYTE = 0xFF
+"""Four of them are a float32 NaN."""
+_TICK_TIMES = 64
+_TICK_STEP_BYTES = 1 << 16
+
+
+class _Enqueues(Protocol):
+    """A launch of which everything is decided."""
+
+    def enqueue(self, stream: Stream) -> None:
+        """Put it on a stream, which may be capturing."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Template:
+    """One operand set, filled, from which all others are copied."""
+
+    matrices: Mapping[str, Matrix]
+    """Operand → the same in host memory."""
+    scalars: Mapping[str, float]
+    block: Any = field(repr=False)
+    """CuPy array of bytes with all operands."""
+    starts: Mapping[str, int]
+    """Operand → its first byte in the block."""
+
+    @property
+    def operand_bytes(self) -> int:
+        """Return the bytes of the operands themselves."""
+        return sum(matrix.buffer().nbytes for matrix in self.matrices.values())
+
+    def laid_into(self, arena: Any, offset: int) -> dict[str, PlacedBuffer]:  # noqa: ANN401
+        """Return the operands of the set that lies in ``arena`` from byte ``offset`` on."""
+        placed = {}
+        for name, matrix in self.matrices.items():
+            data = matrix.buffer()
+            start = offset + self.starts[name]
+            array = arena[start : start + data.nbytes].view(data.dtype)
+            placed[name] = PlacedBuffer(name=name, array=array, memory=arena, start=start)
+        return placed
+
+
+class _OnGpu:
+    """A launch on one operand set."""
+
+    def __init__(self, device: CudaDevice, prepared: _Enqueues, written: PlacedBuffer) -> None:
+        self._device = device
+        self._written = written
+        self.prepared = prepared
+
+    def launch(self) -> None:
+        if isinstance(self.prepared, PreparedLaunch):
+            self._device.finish(self.prepared)
+        else:
+            self.prepared.enqueue(self._device.stream)
+            self._device.stream.synchronize()
+
+    def poison(self) -> None:
+        array = self._written.array
+        array.data.memset_async(_NAN_BYTE, array.nbytes, self._device.stream)
+        self._device.stream.synchronize()
+
+    def output(self) -> NDArray[np.generic]:
+        return self._written.fetch()
+
+
+class _Graph:
+    """A batch as an instantiated CUDA graph."""
+
+    def __init__(self, graph: Any, stream: Any) -> None:  # noqa: ANN401
+        self._graph = graph
+        self._stream = stream
+        graph.upload(stream)
+
+    def run(self) -> None:
+        self._graph.launch(self._stream)
+        self._stream.synchronize()
+
+    def time(self, count: int) -> tuple[float, ...]:
+        pairs = [(cupy.cuda.Event(), cupy.cuda.Event()) for _ in range(count)]
+        # The untimed replay also hides from the others that the host is still enqueueing them.
+        self._graph.launch(self._stream)
+        for begin, end in pairs:
+            begin.record(self._stream)
+            self._graph.launch(self._stream)
+            end.record(self._stream)
+        self._stream.synchronize()
+        return tuple(cupy.cuda.get_elapsed_time(*pair) / 1000 for pair in pairs)
+
+
+class CudaBench:
+    """The first GPU of this process."""
+
+    def __init__(self, suite: Suite, *, cache: Path) -> None:
+        """Open the GPU.
+
+        Args:
+            suite: What the cases belong to.
+            cache: Folder of the compile cache.
+
+        Raises:
+            NoGpuError: There is none that can be used.
+        """
+        self._device = CudaDevice()
+        self._suite = suite
+        self._cache = cache
+        self._built: dict[tuple[str, str], BuiltStage] = {}
+        self._templates: dict[tuple[str, str], _Template] = {}
+        self._cublas: tuple[Cublas, object] | None = None
+        self.l2_bytes = self._device.facts.l2_bytes
+        self.tick_s = event_tick(self._short_times())
+
+    def set_bytes(self, routine: Routine) -> int:
+        """Return the bytes of one operand set."""
+        return self._template(routine.case).operand_bytes
+
+    def place(self, routine: Routine, sets: int) -> Sequence[_OnGpu]:
+        """Return the routine on so many operand sets; see ``Bench.place``."""
+        template = self._template(routine.case)
+        stride = template.block.nbytes
+        stream = self._device.stream
+        with _explained(f"{sets} operand sets of {stride} bytes"):
+            arena = cupy.empty(sets * stride, dtype=np.uint8)
+            for start in range(0, sets * stride, stride):
+                target = arena[start : start + stride].data
+                target.copy_from_device_async(template.block.data, stride, stream)
+            stream.synchronize()
+        problem = routine.case.ladder.problem
+        placed = []
+        for start in range(0, sets * stride, stride):
+            operands = template.laid_into(arena, start)
+            prepared = (
+                self._baseline(routine.case, template, operands)
+                if routine.baseline
+                else self._launch(routine.case, template, operands)
+            )
+            placed.append(_OnGpu(self._device, prepared, operands[output_of(problem).name]))
+        return placed
+
+    def record(self, order: Sequence[Placed]) -> Replay:
+        """Return a CUDA graph of the launches in this order; see ``Bench.record``."""
+        stream: Any = self._device.stream
+        launches = [each.prepared for each in order if isinstance(each, _OnGpu)]
+        with _explained(f"a graph of {len(launches)} launches"):
+            stream.begin_capture()
+            try:
+                for prepared in launches:
+                    prepared.enqueue(stream)
+            finally:
+                graph = stream.end_capture()
+            return _Graph(graph, stream)
+
+    def drop(self) -> None:
+        """Give memory back that nobody holds."""
+        cupy.get_default_memory_pool().free_all_blocks()
+
+    def _template(self, case: Case) -> _Template:
+        """Return the operands of a problem at a size: one set for all of a ladder's stages."""
+        key = (case.ladder.name, case.size.label)
+        if key not in self._templates:
+            if sum(each.block.nbytes for each in self._templates.values()) > _TEMPLATES_BYTES:
+                self._templates.clear()
+            self._templates[key] = self._filled(case)
+        return self._templates[key]
+
+    def _filled(self, case: Case) -> _Template:
+        """Return the operands the correctness check has at this size, on the GPU."""
+        problem, size = case.ladder.problem, case.size.as_dict()
+        reference = trusted_reference(problem.reference)
+        scalars = {name: levels[0] for name, levels in reference.scalars.items()}
+        matrices = place_operands(problem, reference, plain(problem, size, scalars))
+        starts, end = {}, 0
+        for name, matrix in matrices.items():
+            starts[name] = end
+            end += -(-matrix.buffer().nbytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+        host = np.zeros(end, dtype=np.uint8)
+        for name, matrix in matrices.items():
+            data = matrix.buffer().view(np.uint8)
+            host[starts[name] : starts[name] + data.size] = data
+        with _explained(f"operands of {end} bytes"):
+            block = cupy.empty(end, dtype=np.uint8)
+            block.set(host, self._device.stream)
+            self._device.stream.synchronize()
+        return _Template(matrices=matrices, scalars=scalars, block=block, starts=starts)
+
+    def _launch(
+        self, case: Case, template: _Template, operands: Mapping[str, PlacedBuffer]
+    ) -> PreparedLaunch:
+        """Return the launch of a case's stage on operands in place."""
+        stage = _cuda_stage(case.stage)
+        built = self._build(case, stage)
+        prepared = prepare(
+            case.ladder.problem,
+            stage,
+            self._device.tile(built),
+            matrices=template.matrices,
+            size=case.size.as_dict(),
+            scalars=template.scalars,
+        )
+        arguments = [
+            operands[argument.name] if isinstance(argument, Buffer) else argument
+            for argument in prepared.arguments
+        ]
+        return self._device.prepare(built, prepared.variant, prepared.launch, arguments)
+
+    def _build(self, case: Case, stage: CudaStage) -> BuiltStage:
+        key = (case.ladder.name, stage.name)
+        if key not in self._built:
+            own = native(self._device.facts.capability, stage.architectures)
+            if own is None:
+                msg = f"{stage.name}: declares no architecture that {self._device.facts.name} runs"
+                raise BenchError(msg)
+            self._built[key] = build_stage(
+                self._suite, case.ladder, stage, architectures=(own,), cache=self._cache
+            )
+        return self._built[key]
+
+    def _baseline(
+        self, case: Case, template: _Template, operands: Mapping[str, PlacedBuffer]
+    ) -> PreparedGemm:
+        """Return the vendor library's routine on operands in place."""
+        problem = case.ladder.problem
+        if problem.baseline not in BASELINES:
+            expected = ", ".join(sorted(BASELINES))
+            msg = f"{problem.name}: baseline {problem.baseline!r} is unknown, expected {expected}"
+            raise BenchError(msg)
+        matrices = template.matrices
+        self._cublas = self._cublas or self._device.cublas(self._device.stream)
+        return PreparedGemm(
+            cublas=self._cublas[0],
+            product=column_major(
+                case.size.as_dict(),
+                {name: matrix.layout for name, matrix in matrices.items()},
+                {name: matrix.leading_dimension for name, matrix in matrices.items()},
+            ),
+            alpha=template.scalars["alpha"],
+            beta=template.scalars["beta"],
+            addresses={name: buffer.address for name, buffer in operands.items()},
+        )
+
+    def _short_times(self) -> list[float]:
+        """Return event times of short work of slowly growing length (s)."""
+        stream = self._device.stream
+        memory = cupy.empty(_TICK_TIMES * _TICK_STEP_BYTES, dtype=np.uint8)
+        events = [cupy.cuda.Event() for _ in range(_TICK_TIMES + 1)]
+        for number, event in enumerate(events):
+            memory.data.memset_async(0, max(1, number * _TICK_STEP_BYTES), stream)
+            event.record(stream)
+        stream.synchronize()
+        return [
+            cupy.cuda.get_elapsed_time(before, after) / 1000
+            for before, after in itertools.pairwise(events)
+        ]
+
+
+def _cuda_stage(stage: Stage) -> CudaStage:
+    if not isinstance(stage, CudaStage):
+        msg = f"{stage.name} is a Python callable, expected CUDA source (only that is timed)"
+        raise BenchError(msg)
+    return stage
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Turn what CuPy raises into a BenchError that says what was being made."""
+    try:
+        yield
+    except (*Refusal, cupy.cuda.memory.OutOfMemoryError) as error:
+        msg = f"{what}: the GPU refuses: {error}"
+        raise BenchError(msg) from error
