@@ -69,7 +69,8 @@ def revision_fact(label: str, revision: Revision | None, absent: str) -> Fact:
     """Return a revision with its subject, date and the name the user gave it."""
     if revision is None:
         return Fact(label=label, text=DASH, note=absent)
-    told = [shortened(subject(revision.subject), _FACT_CHARACTERS), revision.described]
+    # What the user typed tells something only where there is no commit message.
+    told = [shortened(subject(revision.subject), _FACT_CHARACTERS) or revision.described]
     told += [moment(revision.committed)] if revision.committed else []
     return Fact(
         label=label,

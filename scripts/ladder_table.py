@@ -32,9 +32,9 @@ class Sources:
     """The records that the tables are made from."""
 
     counted: RunRecord | None
-    """The newest complete record of the simulator."""
+    """The newest commit's complete record of the simulator."""
     timed: RunRecord | None
-    """The newest complete record of a GPU."""
+    """The newest commit's complete record of a GPU."""
     sweep: SizeSweep | None
 
 
@@ -71,6 +71,8 @@ def sources(records: Path, only: Collection[str] | None = None) -> Sources:
         if only is None or str(record_path(Path(records.name), record)) in only
     ]
     complete = [each for each in loaded if each.complete and not each.selection]
+    # By commit, not by run: an old commit can be measured later.
+    complete.sort(key=lambda each: (each.revision.committed, each.started))
     newest = {each.machine.device: each for each in complete}
     return Sources(
         counted=newest.get(_SIMULATOR),
