@@ -23,7 +23,8 @@ def committed(folder: Path) -> set[str]:
 def test_committed_results_are_remade_from_committed_records() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("this copy has no git, which tells committed records from new ones")
-    kept = committed(RECORDS)
+    # records/MACHINE/COMMIT/RUN.json; tables lie a level higher.
+    kept = {path for path in committed(RECORDS) if path.count("/") == 3}
     if not kept:
         pytest.skip("no record is committed yet")
     exported = export([load(ROOT / path) for path in sorted(kept)]).files
