@@ -121,6 +121,16 @@ def test_one_element_is_a_matrix(stage: CudaStage, cache: Path) -> None:
     np.testing.assert_array_equal(got, problem.want())
 
 
+@pytest.mark.parametrize(("stage", "m", "n"), [(0, 1, 524_289), (1, 524_289, 1)])
+def test_a_grid_longer_than_its_y_axis_goes_on_along_z(
+    stage: int, m: int, n: int, cache: Path
+) -> None:
+    problem = Product(m, n, 1)
+    report, got = problem.launch(STAGES[stage], "A=row,B=row", cache)
+    assert report.hazards == ()
+    np.testing.assert_array_equal(got, problem.want())
+
+
 SERVED = {
     "01_naive": (1, 1), "02_coalesced": (1, 1), "03_shared_tile_16": (16, 16),
     "04_shared_tile_32": (32, 32), "05_block_tile_1d": (64, 64), "06_block_tile_2d": (128, 128),
