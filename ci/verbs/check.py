@@ -7,13 +7,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ci.errors import UsageError
 from ci.measure.session import SideRun, run_sides
 from ci.measure.sides import resolve_one
 from ci.report.terminal import case_line
+from ci.report.untrusted import code, prose
 from ci.results import codec
 from ci.results.model import CaseResult, RunRecord, Status
-from ci.verbs.context import Request, prepare, require_suite
+from ci.verbs.context import Request, prepare, require_results, require_suite
 from ci.verbs.progress import Progress
 
 
@@ -28,11 +28,7 @@ def run(request: Request, *, form: str) -> int:
         run_sides([side_run], context.plan, progress=progress.show, keep=lambda *_: None)
     progress.end()
     record = side_run.record()
-    if record.error:
-        raise UsageError(record.error)
-    if not record.cases:
-        msg = f"-k '{request.selection}' selects no case that runs here (flopwatch list shows them)"
-        raise UsageError(msg)
+    require_results(record)
     sys.stdout.write(_FORMS[form](record))
     return int(any(case.status is not Status.PASSED for case in record.cases))
 
@@ -57,8 +53,7 @@ def _markdown(record: RunRecord) -> str:
 
 
 def _row(case: CaseResult) -> str:
-    reason = case.reason.replace("|", "\\|").replace("\n", " ")
-    return f"| `{case.id}` | {case.status.value} | {reason} |"
+    return f"| {code(case.id)} | {case.status.value} | {prose(case.reason)} |"
 
 
 _FORMS = {"text": _text, "json": _json, "markdown": _markdown}

@@ -17,7 +17,7 @@ from ci.measure.machine import cuda_machine, simulator_machine
 from ci.measure.session import Plan
 from ci.measure.sides import Git, Side
 from ci.measure.survey import survey
-from ci.results.model import Machine
+from ci.results.model import Machine, RunRecord
 from ci.select import selector
 from kernels.build import WIDTHS_ARCH
 from kernels.spec import ARCHITECTURES
@@ -86,6 +86,19 @@ def require_suite(sides: Sequence[Side]) -> None:
             f"{side.suite} ({side.revision.described}) holds no */ladder.py "
             "(start flopwatch in a checkout, or name the suite's folder with --suite)"
         )
+        raise UsageError(msg)
+
+
+def require_results(record: RunRecord) -> None:
+    """Refuse to go on where one side was run and nothing came of it.
+
+    Raises:
+        UsageError: The suite does not load, or the selection names no case of this device.
+    """
+    if record.error:
+        raise UsageError(record.error)
+    if not record.cases:
+        msg = f"-k '{record.selection}' selects no case that runs here (flopwatch list shows them)"
         raise UsageError(msg)
 
 

@@ -6,12 +6,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ci.errors import UsageError
 from ci.measure.session import SideRun
 from ci.measure.sides import resolve_one
 from ci.results.model import Status
 from ci.results.store import record_path
-from ci.verbs.context import Request, prepare, require_suite
+from ci.verbs.context import Request, prepare, require_results, require_suite
 from ci.verbs.holding import held_gpu
 from ci.verbs.keeping import run_and_keep
 
@@ -27,10 +26,6 @@ def run(request: Request, *, revision: str | None, records: str) -> int:
         require_suite([side])
         side_run = SideRun(side, context.plan, context.machine)
         (record,) = run_and_keep([side_run], context.plan, Path(records), timed_on=watch)
-    if record.error:
-        raise UsageError(record.error)
-    if not record.cases:
-        msg = f"-k '{request.selection}' selects no case that runs here (flopwatch list shows them)"
-        raise UsageError(msg)
+    require_results(record)
     sys.stdout.write(f"{record_path(Path(records), record)}\n")
     return int(any(case.status is not Status.PASSED for case in record.cases))
