@@ -37,6 +37,8 @@ class Execution:
     findings: tuple[Finding, ...]
     counters: Counters | None
     lines: tuple[LineCounters, ...]
+    output: tuple[str, ...] = ()
+    """Lines that the kernel printed, where the device can tell."""
 
 
 class Device(Protocol):

@@ -85,6 +85,7 @@ class SimulatorDevice:
             ),
             counters=_counters(report.totals) if count else None,
             lines=_lines(report, built.text) if count else (),
+            output=report.output,
         )
 
     def _module(self, ptx: str) -> simulator.Module:

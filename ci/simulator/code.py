@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ci.simulator.forms import BOOL, I8, U4, UnsupportedError, literal, unsigned
+from ci.simulator.operands import PARAM
 from ci.simulator.ptx import Immediate, Negated, Operand, Register, Sink, Special, Symbol
 from ci.simulator.specials import SPECIALS
 from ci.simulator.storage import storage_types
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
 NOTHING = np.zeros((0, 0), np.bool_)
 """Stands for no value."""
+
+
+def is_param(operand: Operand) -> bool:
+    """Return whether an operand is a variable in a function's ``.param`` space."""
+    return isinstance(operand, Register) and operand.type.startswith(PARAM)
 
 
 class Code:
@@ -74,6 +80,31 @@ class Code:
     def _storage_of(self, register: Register) -> np.dtype[Any]:
         return self._storage[register.name]
 
+    def read_param(self, operand: Operand) -> int:
+        """Return the slot of a variable in a function's ``.param`` space, which is read.
+
+        Raises:
+            UnsupportedError: The operand is none.
+        """
+        slot = self._param(operand)
+        self.used |= 1 << slot
+        return slot
+
+    def written_param(self, operand: Operand) -> int:
+        """Return the slot of a variable in ``.param`` space, which is written as a whole.
+
+        Raises:
+            UnsupportedError: The operand is none.
+        """
+        slot = self._param(operand)
+        self.defined |= 1 << slot
+        return slot
+
+    def _param(self, operand: Operand) -> int:
+        if isinstance(operand, Register) and is_param(operand):
+            return self.slot_of(operand)
+        raise UnsupportedError(str(operand))
+
     def constant(self, value: Array) -> int:
         """Return a slot that holds a (1, 1) constant."""
         key = (int(value.view(unsigned(value.dtype))[0, 0]), value.dtype)
@@ -113,7 +144,7 @@ class Code:
             inner = self.fetch(operand.register, BOOL)
             return lambda: ~inner()
         if isinstance(operand, Symbol):
-            address = self._symbol(operand.name)
+            address = self.symbol(operand.name)
             offset = operand.offset
             return lambda: (slots[address] + offset).astype(dtype)
         slot, held = self.source(operand, dtype)
@@ -121,14 +152,15 @@ class Code:
             return lambda: slots[slot]
         if isinstance(operand, Special):
             return lambda: slots[slot].astype(unsigned(dtype)).view(dtype)
-        if BOOL in (held, dtype) or held.itemsize < dtype.itemsize:
+        if BOOL in (held, dtype) or held.itemsize < dtype.itemsize or held.kind == "V":
             raise UnsupportedError(f"{held} read as {dtype}")
         if held.itemsize == dtype.itemsize:
             return lambda: slots[slot].view(dtype)
         bits, narrow = unsigned(held), unsigned(dtype)
         return lambda: slots[slot].view(bits).astype(narrow).view(dtype)
 
-    def _symbol(self, name: str) -> int:
+    def symbol(self, name: str) -> int:
+        """Return the slot with the address of a variable or function."""
         if name not in self.symbols:
             self.symbols[name] = self._slot(np.zeros((1, 1), I8))
         return self.symbols[name]
@@ -162,7 +194,7 @@ class Code:
 
         if held == dtype:
             return direct
-        if BOOL in (held, dtype) or held.itemsize < dtype.itemsize:
+        if BOOL in (held, dtype) or held.itemsize < dtype.itemsize or held.kind == "V":
             raise UnsupportedError(f"{dtype} written to {held}")
         return viewed if held.itemsize == dtype.itemsize else widened
 
@@ -170,7 +202,7 @@ class Code:
         """Return the type a register holds its bits in if that has the width of ``dtype``."""
         if isinstance(operand, Register):
             held = self._storage_of(operand)
-            if held.itemsize == dtype.itemsize and held != BOOL:
+            if held.itemsize == dtype.itemsize and held != BOOL and held.kind != "V":
                 return held
         return dtype
 

@@ -6,11 +6,13 @@ import re
 import struct
 
 from ci.simulator.errors import PtxError
-from ci.simulator.operands import TYPE_BYTES, immediate
-from ci.simulator.ptx import Parameter, Variable
+from ci.simulator.operands import NAME, TYPE_BYTES, immediate, integer
+from ci.simulator.ptx import Link, Parameter, Variable
 
-VARIABLE_MAX_BYTES = 1 << 31
-"""No variable of a kernel is larger: beyond it the text is noise."""
+VARIABLE_MAX_BYTES = 1 << 28
+"""A larger variable is not held in memory."""
+PARAMETERS_MAX_BYTES = 32764
+"""What PTX allows a parameter list."""
 
 _VARIABLE = re.compile(
     r"\.(?P<space>shared|local|const|global)\s+(?:\.attribute\([^)]*\)\s*)?"
@@ -22,6 +24,9 @@ _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>\w+)\s+"
     r"(?:\.ptr\s*(?:\.\w+\s*)?(?:\.align\s+\d+\s+)?)?"
     r"(?P<name>[\w$%]+)\s*(?:\[\s*(?P<extent>\d+)\s*\])?$"
+)
+_ADDRESS = re.compile(
+    rf"(?:generic\s*\(\s*(?P<generic>{NAME})\s*\)|(?P<plain>{NAME}))\s*(?P<addend>[+-]\s*\w+)?$"
 )
 _PACK = {("f", 4): "<f", ("f", 8): "<d"}
 
@@ -45,9 +50,9 @@ def variable(statement: str) -> Variable:
     """Return the variable that a declaration without linking directives declares.
 
     Raises:
-        PtxError: It is malformed, or initialised with something else than numbers.
+        PtxError: It is malformed, or initialised with something else than numbers and addresses.
     """
-    found = _VARIABLE.match(statement)
+    found = _VARIABLE.match(" ".join(statement.split()))
     if not found:
         msg = f"malformed declaration {statement[:60]!r}"
         raise PtxError(msg)
@@ -60,25 +65,37 @@ def variable(statement: str) -> Variable:
     if count * width > VARIABLE_MAX_BYTES:
         msg = f"{found['name']}: {count * width} bytes is more than a variable may have"
         raise PtxError(msg)
-    initial = b""
-    if found["initial"]:
-        numbers = [part for part in re.split(r"[{},\s]+", found["initial"]) if part]
-        initial = b"".join(_bytes(number, found["type"][0], width) for number in numbers)
-        count = max(count, len(initial) // width)
+    initial, links = _initial(found["initial"] or "", found["type"], width)
+    count = max(count, len(initial) // width)
     return Variable(
         name=found["name"],
         space=found["space"],
         size_bytes=count * width,
         align_bytes=_alignment(found["align"], width * int(found["vector"] or 1)),
         initial=initial,
+        links=links,
         dynamic=dynamic,
     )
+
+
+def _initial(text: str, kind: str, width: int) -> tuple[bytes, tuple[Link, ...]]:
+    """Return the initial bytes of a variable, and the addresses among them, which are zeros."""
+    content = bytearray()
+    links = []
+    for item in filter(None, (part.strip() for part in re.split("[{},]", text))):
+        address = _ADDRESS.match(item)
+        if address:
+            addend = integer("".join((address["addend"] or "+0").split()).lstrip("+"))
+            symbol = address["generic"] or address["plain"]
+            links.append(Link(offset=len(content), symbol=symbol, addend=addend, width_bytes=width))
+        content += bytes(width) if address else _bytes(item, kind[0], width)
+    return bytes(content), tuple(links)
 
 
 def _bytes(number: str, kind: str, width: int) -> bytes:
     literal = immediate(number)
     if literal is None:
-        msg = f"expected a number as initial value, got {number!r}"
+        msg = f"expected a number or an address as initial value, got {number[:60]!r}"
         raise PtxError(msg)
     bits = literal.bits
     if literal.kind == "f64" and (kind, width) in _PACK:
@@ -88,7 +105,7 @@ def _bytes(number: str, kind: str, width: int) -> bytes:
 
 
 def parameters(text: str) -> tuple[Parameter, ...]:
-    """Return a kernel's parameters, laid out in its parameter block.
+    """Return the parameters of a list, laid out in the parameter block of a kernel.
 
     ``.ptr .align`` describes what a pointer points to; ``.align`` before the type moves the
     parameter itself.
@@ -109,4 +126,7 @@ def parameters(text: str) -> tuple[Parameter, ...]:
         offset = -(-end // align) * align
         found.append(Parameter(name=parts["name"], size_bytes=size, offset=offset))
         end = offset + size
+        if size < 1 or end > PARAMETERS_MAX_BYTES:
+            msg = f"expected 1 to {PARAMETERS_MAX_BYTES} bytes of parameters, got {end}"
+            raise PtxError(msg)
     return tuple(found)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ci.simulator.parser import ENDS_RUN
-from ci.simulator.ptx import Instruction, Target
+from ci.simulator.body import ENDS_RUN, callee_of
+from ci.simulator.ptx import Instruction, Kernel, Target, Vector
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,35 +30,57 @@ class Run:
     """The branch or exit at the bottom; None: it falls through."""
     following: int
     """Where lanes go that do not branch or exit."""
-    target: int | None
-    """Where lanes go that branch."""
+    targets: tuple[int, ...]
+    """Where lanes go that branch: one place, or one for each value of an index."""
+    entries: tuple[int, ...]
+    """First instructions of the functions that lanes may call."""
     needed: int = 0
     """Registers whose values at the top may still be read."""
 
     @property
     def successors(self) -> tuple[int, ...]:
-        """Return where lanes can go from here, exits left out."""
+        """Return where lanes can go from here, exits and returns left out."""
         leave = self.leave
         if leave is None:
             return (self.following,)
-        targets = () if self.target is None else (self.target,)
-        return targets if leave.guard is None else (*targets, self.following)
+        on = leave.guard is not None or leave.opcode == "call"
+        return (*self.targets, *self.entries, *((self.following,) if on else ()))
 
 
-def runs_of(instructions: Sequence[Instruction]) -> dict[int, Run]:
+def leaves(instruction: Instruction, kernel: Kernel) -> bool:
+    """Return whether an instruction is none that steps execute: it sends lanes elsewhere."""
+    if instruction.opcode == "call":
+        # What is not in the module is an instruction of the machine's, such as vprintf.
+        name = callee_of(instruction)
+        return name in kernel.functions if name else bool(kernel.functions)
+    return instruction.opcode in ENDS_RUN
+
+
+def entries_of(instruction: Instruction, kernel: Kernel) -> tuple[int, ...]:
+    """Return where the functions begin that a call may reach."""
+    name = callee_of(instruction)
+    if name:
+        return (kernel.functions[name].start,)
+    arguments = instruction.operands[2]
+    count = len(arguments.items) if isinstance(arguments, Vector) else 0
+    return tuple(f.start for f in kernel.functions.values() if len(f.formals) == count)
+
+
+def runs_of(kernel: Kernel) -> dict[int, Run]:
     """Return the straight runs of a kernel by their first instruction."""
+    instructions = kernel.instructions
     starts = [i.pc for i in instructions if i.leader]
     runs = {}
     for start, following in zip(starts, [*starts[1:], len(instructions)], strict=True):
         last = instructions[following - 1]
-        leaves = last.opcode in ENDS_RUN
-        target = last.operands[0] if last.operands and leaves else None
+        left = leaves(last, kernel)
         runs[start] = Run(
             start=start,
-            end=following - leaves,
-            leave=last if leaves else None,
+            end=following - left,
+            leave=last if left else None,
             following=following,
-            target=target.pc if isinstance(target, Target) else None,
+            targets=tuple(o.pc for o in last.operands if isinstance(o, Target)),
+            entries=entries_of(last, kernel) if left and last.opcode == "call" else (),
         )
     return runs
 
@@ -88,3 +110,13 @@ def find_needed(runs: dict[int, Run], effects: Sequence[Effect]) -> None:
             needed = used[run.start] | (later & ~defined[run.start])
             changed |= needed != run.needed
             run.needed = needed
+
+
+def bits(number: int) -> list[int]:
+    """Return the positions of the set bits, of which there are few."""
+    found = []
+    while number:
+        lowest = number & -number
+        found.append(lowest.bit_length() - 1)
+        number ^= lowest
+    return found

@@ -9,6 +9,7 @@ import numpy as np
 
 from ci.simulator.memory import GlobalMemory, spread_to
 from ci.simulator.onchip import Local, Shared
+from ci.simulator.printf import Output
 
 if TYPE_CHECKING:
     from ci.simulator.counters import LaunchCounters
@@ -44,12 +45,14 @@ class Lanes:
         """Threads of a block, padded to whole warps."""
         self.everyone: Mask = None
         """All lanes that are no padding: None, or (1, threads)."""
-        self.elsewhere: dict[int, Mask] = {}
-        """Program counter → lanes that wait there for the running ones to catch up."""
+        self.elsewhere: dict[tuple[int, ...], Mask] = {}
+        """Calls and program counter → lanes that wait there for the running ones to catch up."""
         self.running: Mask = None
         """The lanes that the current instructions are executed for, before guards."""
         self.parameters = np.zeros(0, np.uint8)
         """The parameter block."""
+        self.output = Output()
+        """What the launch prints."""
         self.groups: list[list[Copy]] = [[]]
         """Groups of copies, oldest first; the last one is still open."""
         self.memory = GlobalMemory(self)

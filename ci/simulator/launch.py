@@ -15,6 +15,7 @@ from ci.simulator.forms import I8, U4
 from ci.simulator.hazards import HazardSink, SharedShadow
 from ci.simulator.machine import Machine, quiet
 from ci.simulator.memory import ALIGNMENT_BYTES, GlobalMemory
+from ci.simulator.printf import Output
 from ci.simulator.program import Program
 from ci.simulator.report import Buffer, Counts, Place, Report, SharedWidths
 from ci.simulator.specials import SPECIALS, Position
@@ -31,6 +32,9 @@ GRID_MAX = (2**31 - 1, 65535, 65535)
 BLOCK_MAX = (1024, 1024, 64)
 SHARED_MAX_BYTES = 232448
 LOCAL_MAX_BYTES = 512 * 1024
+LOCAL_MAX_BYTES_IN_ALL = 1 << 28
+"""Of the threads of one block: what is held in memory at a time."""
+VARIABLES_MAX_BYTES = 1 << 28
 
 _SLICE_THREADS = 16384
 """Enough lanes to amortise a NumPy call, few enough for their values to stay in the cache."""
@@ -63,7 +67,8 @@ def run(
         dynamic_shared_bytes: Size of ``extern __shared__`` memory.
         widths: Vector widths of shared-memory accesses in the kernel's machine code.
         count: Whether to count memory traffic, which costs time.
-        constants: Contents of ``__constant__`` and ``__device__`` variables by name.
+        constants: Contents of ``__constant__`` and ``__device__`` variables by name, for this
+            launch and the module's following ones.
         step_limit: Instructions a slice of the launch may take.
 
     Raises:
@@ -100,9 +105,12 @@ class _Launch:
         self._kernel = program.kernel
         self._lanes = program.lanes
         self._lanes.memory = GlobalMemory(self._lanes)
+        self._lanes.output = Output()
         self._grid, self._block = grid, block
         self._written: list[tuple[Buffer, Region]] = []
         self._addresses: dict[str, int] = {}
+        self._variables: dict[str, Region] = {}
+        self._before: dict[str, bytes] = {}
         self._threads = math.prod(block)
         self._check_extents()
         self._dynamic_bytes = dynamic_bytes
@@ -143,6 +151,11 @@ class _Launch:
             end = self._place(variable, end)
         if end > LOCAL_MAX_BYTES:
             raise self._fail(f"expected at most {LOCAL_MAX_BYTES} bytes of local memory, got {end}")
+        if end * self._threads > LOCAL_MAX_BYTES_IN_ALL:
+            raise self._fail(
+                f"expected at most {LOCAL_MAX_BYTES_IN_ALL} bytes of local memory for the threads "
+                f"of a block, got {end * self._threads}"
+            )
         return end
 
     def _place(self, variable: Variable, end: int) -> int:
@@ -198,22 +211,54 @@ class _Launch:
         """Make regions of the module's variables.
 
         Raises:
-            LaunchError: A content does not fit its variable.
+            LaunchError: A content does not fit its variable, or the variables do not fit memory.
         """
-        for name, variable in self._kernel.variables.items():
-            content = constants.get(name, variable.initial)
+        state, variables = self._kernel.state, self._kernel.variables
+        total = sum(variable.size_bytes for variable in variables.values())
+        if total > VARIABLES_MAX_BYTES:
+            raise self._fail(
+                f"expected at most {VARIABLES_MAX_BYTES} bytes of variables, got {total}"
+            )
+        for name, variable in variables.items():
+            if name in constants:
+                state.contents[name] = constants[name]
+            content = state.contents.get(name, variable.initial)
             if len(content) > variable.size_bytes:
                 raise self._fail(
                     f"variable {name}: expected {variable.size_bytes} bytes, got {len(content)}"
                 )
             whole = np.frombuffer(content.ljust(variable.size_bytes, b"\0"), np.uint8)
-            self._addresses[name] = self._lanes.memory.add(name, whole).address
+            number = state.numbers.setdefault(name, len(state.numbers))
+            region = self._lanes.memory.add_variable(number, name, whole)
+            self._addresses[name] = region.address
+            self._variables[name] = region
+        self._addresses |= {f.name: f.address for f in self._kernel.functions.values()}
+        for name in variables.keys() - state.contents.keys():
+            self._resolve(variables[name])
+        self._before = {n: region.content.tobytes() for n, region in self._variables.items()}
+
+    def _resolve(self, variable: Variable) -> None:
+        """Put the addresses into a variable that is initialised with some."""
+        content = self._variables[variable.name].content
+        for link in variable.links:
+            if link.symbol not in self._addresses:
+                raise self._fail(
+                    f"variable {variable.name} is initialised with the address of {link.symbol}, "
+                    "which the module does not define"
+                )
+            address = (self._addresses[link.symbol] + link.addend) % (1 << 8 * link.width_bytes)
+            whole = address.to_bytes(link.width_bytes, "little")
+            content[link.offset : link.offset + link.width_bytes] = list(whole)
 
     def write_back(self) -> None:
-        """Copy what the launch wrote into the buffers."""
+        """Copy what the launch wrote into the buffers, and keep it for the module's variables."""
         for buffer, region in self._written:
             if buffer.data.size:
                 buffer.data.view(np.uint8)[:] = region.content
+        for name, region in self._variables.items():
+            content = region.content.tobytes()
+            if content != self._before.get(name):
+                self._kernel.state.contents[name] = content
 
     def execute(self, widths: SharedWidths, step_limit: int, *, count: bool) -> Report:
         """Execute all blocks, slice by slice."""
@@ -229,7 +274,7 @@ class _Launch:
         lanes.counters = LaunchCounters(instructions, widths) if count else None
         machine = Machine(program, step_limit)
         blocks = math.prod(self._grid)
-        at_once = max(1, _SLICE_THREADS // self._threads)
+        at_once = self._blocks_at_once()
         stopped = False
         try:
             for first in range(0, blocks, at_once):
@@ -246,12 +291,19 @@ class _Launch:
             lines=lines,
             totals=sum(lines.values(), Counts()),
             stopped=stopped,
+            output=lanes.output.lines(),
         )
+
+    def _blocks_at_once(self) -> int:
+        threads = _SLICE_THREADS
+        if self._local_bytes:
+            threads = min(threads, LOCAL_MAX_BYTES_IN_ALL // self._local_bytes)
+        return max(1, threads // self._threads)
 
     def _begin_slice(self, first: int, blocks: int) -> None:
         program, lanes = self._program, self._lanes
         lanes.begin_slice(blocks, self._threads, self._shared_bytes, self._local_bytes)
-        program.begin_slice()
+        program.begin_slice(self._local_bytes)
         position = Position(
             first_block=first,
             blocks=blocks,

@@ -7,10 +7,10 @@ import re
 from ci.simulator.errors import PtxError
 from ci.simulator.report import Place
 
-_FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"([^"\n]*)"', re.MULTILINE)
+_FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"([^"\n]*)"', re.MULTILINE)
 _LOC = re.compile(
-    r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)"
-    r"(?:\s*,\s*function_name\s+[\w$+%]+(?:\s*\+\s*\d+)?\s*,\s*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?\s*$"
+    r"\.loc\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})"
+    r"(?:\s*,\s*function_name\s+[\w$+%]+(?:\s*\+\s*\d+)?\s*,\s*inlined_at\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9}))?\s*$"
 )
 _TOOLKIT = re.compile(r"(?:^|/)(?:nvidia|cuda[^/]*)/(?:[^/]+/)*include/")
 """Where headers of the CUDA toolkit lie, installed from wheels or with its own installer."""

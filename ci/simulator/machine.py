@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ci.simulator.errors import StepLimitError
+from ci.simulator.errors import LaunchError, StepLimitError
 
 if TYPE_CHECKING:
+    from ci.simulator.calls import Path
     from ci.simulator.flow import Run
     from ci.simulator.forms import Mask
     from ci.simulator.program import Program
+    from ci.simulator.ptx import Instruction
 
 
 class Machine:
@@ -19,7 +21,8 @@ class Machine:
 
     Lanes that stand at different instructions wait in a table; those at the lowest program
     counter run until they reach where others wait, and join them there. This is one legal
-    schedule, and it joins where the compiler's layout of the code lets branches join.
+    schedule, and it joins where the compiler's layout of the code lets branches join. Lanes inside
+    a call stand where the call does, before all that follows it.
     """
 
     def __init__(self, program: Program, step_limit: int) -> None:
@@ -37,6 +40,7 @@ class Machine:
         """Execute the slice that the program's lanes are set up for.
 
         Raises:
+            NotEmulatedError: It reached an instruction that is not emulated.
             StepLimitError: It does not end within the step limit.
         """
         program, lanes = self._program, self._lanes
@@ -59,10 +63,12 @@ class Machine:
 
     def _kept(self) -> int:
         """Return the registers that waiting lanes still need."""
-        runs = self._program.runs
+        runs, calls = self._program.runs, self._program.calls
         kept = 0
-        for pc in self._lanes.elsewhere:
-            kept |= runs[pc].needed if pc in runs else 0
+        for key in self._lanes.elsewhere:
+            kept |= calls.needed(key[:-1])
+            if key[-1] in runs:
+                kept |= runs[key[-1]].needed
         return kept
 
     def _leave(self, run: Run, mask: Mask) -> tuple[int | None, Mask]:
@@ -72,44 +78,95 @@ class Machine:
             return self._next(run.following, mask)
         condition = self._program.conditions.get(leave.pc)
         if condition is None:
-            return self._next(run.target, mask)
+            return self._go(run, leave, mask)
         holds = condition()
         if holds.size == 1:
-            return self._next(run.target if holds.item() else run.following, mask)
+            return self._go(run, leave, mask) if holds.item() else self._next(run.following, mask)
         leaving = holds if mask is None else holds & mask
         if not leaving.any():
             return self._next(run.following, mask)
         staying = ~holds if mask is None else mask & ~holds
         if not staying.any():
-            return self._next(run.target, mask)
-        if run.target is not None:
-            self._wait(run.target, leaving)
-        return self._next(run.following, staying)
+            return self._go(run, leave, mask)
+        # Those that stay wait first: they are there when the others call or return.
+        self._wait((*self._program.calls.path, run.following), staying)
+        return self._go(run, leave, leaving)
+
+    def _go(self, run: Run, leave: Instruction, mask: Mask) -> tuple[int | None, Mask]:
+        """Let lanes branch, call, return or exit as the run's last instruction says."""
+        calls, opcode = self._program.calls, leave.opcode
+        if opcode == "bra":
+            return self._next(run.targets[0], mask)
+        if opcode == "brx":
+            return self._choose(run, leave, mask)
+        if opcode == "call":
+            return self._call(run, leave, mask)
+        if opcode == "ret" and calls.path:
+            path, pc = calls.leave(mask, whole=not self._lanes.elsewhere)
+            self._lanes_inside(path)
+            return self._next(pc, mask)
+        return self._next(None, None)
+
+    def _call(self, run: Run, leave: Instruction, mask: Mask) -> tuple[int | None, Mask]:
+        calls, following = self._program.calls, self._program.runs.get(run.following)
+        needed = 0 if following is None else following.needed
+        called = calls.enter(leave, mask, needed, alone=not self._lanes.elsewhere)
+        path = calls.path
+        for entry, lanes in called[1:]:
+            self._wait((*path, leave.pc, entry, entry), lanes)
+        entry, lanes = called[0]
+        calls.path = (*path, leave.pc, entry)
+        return self._next(entry, lanes)
+
+    def _choose(self, run: Run, leave: Instruction, mask: Mask) -> tuple[int | None, Mask]:
+        """Send lanes to one of several places."""
+        index = self._program.choices[leave.pc]()
+        lanes = self._lanes
+        chosen = np.unique(index[lanes.reduced(mask, index.shape)]).tolist()
+        if chosen and chosen[-1] >= len(run.targets):
+            place = leave.place
+            raise LaunchError(
+                f"{place.file}:{place.line}: {self._program.kernel.name} branches to target "
+                f"{chosen[-1]} of a list of {len(run.targets)}"
+            )
+        if len(chosen) == 1:
+            return self._next(run.targets[chosen[0]], mask)
+        for each in chosen:
+            here = lanes.both(mask, index == each)
+            self._wait((*self._program.calls.path, run.targets[each]), here)
+        return self._next(None, None)
+
+    def _lanes_inside(self, path: Path) -> None:
+        """Go on inside other calls than before."""
+        calls = self._program.calls
+        calls.path = path
+        calls.forget([path, *(key[:-1] for key in self._lanes.elsewhere)])
 
     def _next(self, pc: int | None, mask: Mask) -> tuple[int | None, Mask]:
         """Return who runs next, once the lanes in ``mask`` stand at ``pc`` (None: have exited)."""
-        elsewhere = self._lanes.elsewhere
+        elsewhere, calls = self._lanes.elsewhere, self._program.calls
         if not elsewhere:
             return pc, mask
         if pc is not None:
-            self._wait(pc, mask)
+            self._wait((*calls.path, pc), mask)
         lowest = min(elsewhere)
-        return lowest, elsewhere.pop(lowest)
+        calls.path = lowest[:-1]
+        return lowest[-1], elsewhere.pop(lowest)
 
-    def _wait(self, pc: int, mask: Mask) -> None:
-        """Let lanes wait at ``pc``, together with those that already do."""
+    def _wait(self, key: Path, mask: Mask) -> None:
+        """Let lanes wait at the end of a path, together with those that already do."""
         lanes = self._lanes
-        if pc not in lanes.elsewhere:
-            lanes.elsewhere[pc] = mask
+        if key not in lanes.elsewhere:
+            lanes.elsewhere[key] = mask
             return
-        other = lanes.elsewhere[pc]
+        other = lanes.elsewhere[key]
         if mask is None or other is None:
-            lanes.elsewhere[pc] = lanes.everyone
+            lanes.elsewhere[key] = lanes.everyone
             return
         joined = mask | other
         everyone = lanes.everyone
         whole = joined.all() if everyone is None else (joined == everyone).all()
-        lanes.elsewhere[pc] = everyone if whole else joined
+        lanes.elsewhere[key] = everyone if whole else joined
 
     def _spinning(self, run: Run) -> StepLimitError:
         kernel = self._program.kernel

@@ -25,6 +25,8 @@ ALIGNMENT_BYTES = 256
 """What an allocator aligns a buffer to."""
 
 _SPACING_SHIFT = 36
+_FIRST_VARIABLE = 1 << 16
+"""Number of the first region that is no argument: above that of any argument."""
 _MIDDLE = 1 << _SPACING_SHIFT - 1
 
 
@@ -76,13 +78,26 @@ class GlobalMemory:
     def __init__(self, lanes: Lanes) -> None:
         """Begin without regions."""
         self._lanes = lanes
-        self.regions: list[Region] = []
+        self.regions: dict[int, Region] = {}
 
     def add(self, name: str, content: Array, misalignment_bytes: int = 0) -> Region:
         """Return a new region that holds a copy of ``content`` ((n,) bytes)."""
-        region = Region(name, len(self.regions), content, misalignment_bytes)
-        self.regions.append(region)
+        return self._add(len(self.regions), name, content, misalignment_bytes)
+
+    def add_variable(self, number: int, name: str, content: Array) -> Region:
+        """Return the region of a module variable, at the address that its number gives it."""
+        return self._add(_FIRST_VARIABLE + number, name, content, 0)
+
+    def _add(self, number: int, name: str, content: Array, misalignment_bytes: int) -> Region:
+        region = Region(name, number, content, misalignment_bytes)
+        self.regions[number] = region
         return region
+
+    def peek(self, address: int, count: int) -> bytes:
+        """Return up to ``count`` bytes of a region, unwatched; none outside of all."""
+        region = self._region_at(address)
+        start = 0 if region is None else address - region.address
+        return b"" if region is None or start < 0 else bytes(region.content[start : start + count])
 
     def load(
         self, pc: int, address: Array, mask: Mask, dtypes: Sequence[np.dtype[Any]]
@@ -158,7 +173,7 @@ class GlobalMemory:
 
     def _region_at(self, address: int) -> Region | None:
         number = address - GLOBAL_WINDOW >> _SPACING_SHIFT
-        return self.regions[number] if 0 <= number < len(self.regions) else None
+        return self.regions.get(number)
 
     def _locate_lanes(
         self, pc: int, address: Array, mask: Mask, width_bytes: int, verb: str

@@ -43,12 +43,29 @@ class OnChip:
         self._storage = np.full((int(self._row.max()) + 1, self._row_bytes), _POISON, np.uint8)
         self._words: dict[np.dtype[Any], Array] = {}
 
+    def grow(self, size_bytes: int) -> None:
+        """Make every row at least ``size_bytes`` long; what it holds stays."""
+        if size_bytes <= self.size_bytes:
+            return
+        before, row_bytes = self._storage, self._row_bytes
+        had_rows = self.size_bytes > 0
+        # Twice as much as asked for, so that a deep recursion does not copy at every level.
+        self.begin_slice(2 * size_bytes)
+        if had_rows:
+            self._storage[:, :row_bytes] = before
+
     def words(self, dtype: np.dtype[Any]) -> Array:
         """Return the memory as (rows, words) of ``dtype``."""
         found = self._words.get(dtype)
         if found is None:
             found = self._words[dtype] = self._storage.view(dtype)
         return found
+
+    def row_of(self, block: int, thread: int) -> Array:
+        """Return the bytes that a thread sees."""
+        row = self._row[block if len(self._row) > 1 else 0]
+        found = self._storage[int(row[thread if len(row) > 1 else 0])]
+        return np.asarray(found[: self.size_bytes])
 
     def check(self, pc: int, address: Array, mask: Mask, width_bytes: int, verb: str) -> Array:
         """Return the addresses, those of inactive lanes made harmless.

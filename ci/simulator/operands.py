@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ci.simulator.errors import PtxError
@@ -33,11 +34,16 @@ TYPE_BYTES = {
 }
 """Size of every type a variable or register may have."""
 
+PARAM = "param"
+"""Begins the type of a register that is a variable in ``.param`` space; its bytes follow."""
+
 REGISTERS_MAX = 1 << 20
 """More registers than any kernel has: a declaration above this is not PTX but noise."""
 
-_NAME = r"[A-Za-z_$%][\w$]*"
-_INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$")
+NAME = r"[A-Za-z_$%][\w$]*"
+_OFFSET_MAX = 1 << 40
+"""Farther than any offset of real code, and near enough for 64-bit address arithmetic."""
+_INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,99}|0[bB][01]{1,99}|\d{1,99})U?$", re.ASCII)
 _BITS = re.compile(r"0([fFdD])([0-9a-fA-F]+)$")
 _DECIMAL = re.compile(r"-?\d+\.\d*(?:[eE][+-]?\d+)?$")
 _SPECIAL = re.compile(
@@ -45,9 +51,9 @@ _SPECIAL = re.compile(
     r"|gridid|lanemask_(?:eq|lt|le|gt|ge)|clock(?:_hi|64)?|globaltimer(?:_lo|_hi)?"
     r"|dynamic_smem_size|total_smem_size|is_explicit_cluster|cluster_n?ctarank|pm\d+|envreg\d+)$"
 )
-_ADDRESS = re.compile(rf"({_NAME})\s*(?:\+\s*(-?\w+))?$")
-_RANGE = re.compile(rf"({_NAME})\s*<\s*(\d+)\s*>$")
-_NUMBERED = re.compile(r"(.*?)(\d+)$")
+_ADDRESS = re.compile(rf"({NAME})\s*(?:\+\s*(-?\w+))?$")
+_RANGE = re.compile(rf"({NAME})\s*<\s*(\d{{1,99}})\s*>$", re.ASCII)
+_NUMBERED = re.compile(r"(.*?)(\d{1,99})$", re.ASCII)
 _PARTS = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|[^,{}\[\]]+")
 
 
@@ -99,11 +105,17 @@ class Scope:
                 msg = f"{declared}: more than {REGISTERS_MAX} registers"
                 raise PtxError(msg)
             self.numbered[numbered[1]] = (count, kind)
-        elif re.fullmatch(_NAME, declared):
+        elif re.fullmatch(NAME, declared):
             self.named[declared] = Register(name=declared + self.suffix, type=kind)
         else:
             msg = f"expected a register name, got {declared!r}"
             raise PtxError(msg)
+
+    def declare_param(self, name: str, size_bytes: int) -> Register:
+        """Add a variable in a function's ``.param`` space, which behaves as a register."""
+        register = Register(name=name + self.suffix, type=f"{PARAM}{size_bytes}")
+        self.named[name] = register
+        return register
 
     def register(self, name: str) -> Register | None:
         """Return the register that ``name`` means here; None if it is not one."""
@@ -162,13 +174,13 @@ def immediate(text: str) -> Immediate | None:
     return None
 
 
-def operand(text: str, scope: Scope, symbols: frozenset[str]) -> Operand:
+def operand(text: str, scope: Scope, symbols: Mapping[str, str]) -> Operand:
     """Return the operand that ``text`` means in ``scope``.
 
     Args:
         text: One operand, without blanks around it.
         scope: Where registers are looked up.
-        symbols: Names of the variables and parameters in sight.
+        symbols: Variables, parameters and functions in sight → names unique in the module.
 
     Raises:
         PtxError: It means nothing.
@@ -179,7 +191,7 @@ def operand(text: str, scope: Scope, symbols: frozenset[str]) -> Operand:
     return _composite(text, scope, symbols) or immediate(text) or _named(text, symbols)
 
 
-def _composite(text: str, scope: Scope, symbols: frozenset[str]) -> Operand | None:
+def _composite(text: str, scope: Scope, symbols: Mapping[str, str]) -> Operand | None:
     """Return the operand if it is made of others, else None."""
     if text.startswith("{") and text.endswith("}"):
         items = split_operands(text[1:-1].strip())
@@ -193,25 +205,33 @@ def _composite(text: str, scope: Scope, symbols: frozenset[str]) -> Operand | No
     return Negated(register=negated) if negated is not None else None
 
 
-def _named(text: str, symbols: frozenset[str]) -> Operand:
+def _named(text: str, symbols: Mapping[str, str]) -> Operand:
     if text == "_":
         return Sink()
     return Special(name=text) if _SPECIAL.match(text) else _symbol(text, symbols)
 
 
-def _symbol(text: str, symbols: frozenset[str]) -> Symbol:
+def _symbol(text: str, symbols: Mapping[str, str]) -> Symbol:
     split = _ADDRESS.match(text)
     if split and split[1] in symbols:
-        return Symbol(name=split[1], offset=integer(split[2]) if split[2] else 0)
+        return Symbol(name=symbols[split[1]], offset=_offset(split[2]))
     msg = f"unknown name {text!r}"
     raise PtxError(msg)
 
 
-def _address(text: str, scope: Scope, symbols: frozenset[str]) -> Address:
+def _offset(text: str | None) -> int:
+    offset = integer(text) if text else 0
+    if abs(offset) > _OFFSET_MAX:
+        msg = f"expected an offset of at most {_OFFSET_MAX} bytes, got {offset}"
+        raise PtxError(msg)
+    return offset
+
+
+def _address(text: str, scope: Scope, symbols: Mapping[str, str]) -> Address:
     split = _ADDRESS.match(text)
     if not split:
         return Address(base=Immediate(bits=integer(text) & (1 << 64) - 1, kind="int"), offset=0)
-    offset = integer(split[2]) if split[2] else 0
+    offset = _offset(split[2])
     register = scope.register(split[1])
     if register is not None:
         return Address(base=register, offset=offset)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ci.simulator.calls import Calls
 from ci.simulator.code import Code
-from ci.simulator.flow import Effect, Run, find_needed, runs_of
-from ci.simulator.forms import BOOL, Form, UnsupportedError, not_emulated
+from ci.simulator.flow import Effect, Run, bits, find_needed, leaves, runs_of
+from ci.simulator.forms import BOOL, U4, Form, UnsupportedError, not_emulated
 from ci.simulator.lanes import Lanes
 from ci.simulator.ops import decoder_of
 
 if TYPE_CHECKING:
     from ci.simulator.forms import Array, Fetch, Mask, Step
-    from ci.simulator.ptx import Guard, Instruction, Kernel
+    from ci.simulator.ptx import Function, Guard, Instruction, Kernel
 
 
 class Program:
@@ -27,14 +29,18 @@ class Program:
         self.kernel = kernel
         self.lanes = Lanes()
         self.code = Code(kernel, self.lanes)
-        self.runs = runs_of(kernel.instructions)
+        self.calls = Calls(kernel, self.code)
+        self.runs = runs_of(kernel)
         self.conditions: dict[int, Fetch] = {}
         """Program counter of a guarded branch or exit → its predicate."""
-        leaving = {run.leave.pc for run in self.runs.values() if run.leave is not None}
+        self.choices: dict[int, Fetch] = {}
+        """Program counter of a branch to one of several places → which one."""
         self._steps: list[Step] = []
         self._effects: list[Effect] = []
         for instruction in kernel.instructions:
-            self._decode(instruction, leaves=instruction.pc in leaving)
+            self._decode(instruction, leaving=leaves(instruction, kernel))
+        for function in kernel.functions.values():
+            self._add_function(function)
         find_needed(self.runs, self._effects)
         for run in self.runs.values():
             self._find_unread(run)
@@ -43,9 +49,10 @@ class Program:
         self._sequences: dict[tuple[int, int], list[Step]] = {}
         self._initial = list(self.code.slots)
 
-    def begin_slice(self) -> None:
-        """Give every register its first value."""
+    def begin_slice(self, local_bytes: int) -> None:
+        """Give every register its first value; a thread's own variables take ``local_bytes``."""
         self.code.slots[:] = self._initial
+        self.calls.begin_slice(local_bytes)
 
     def steps(self, run: Run, kept: int) -> list[Step]:
         """Return the steps of a run.
@@ -68,25 +75,48 @@ class Program:
 
     def _careful(self, pc: int, kept: int) -> Step:
         step = self._steps[pc]
-        written = _bits(self._effects[pc].defined & kept)
+        written = bits(self._effects[pc].defined & kept)
         return _merging(self.code.slots, step, written) if written else step
 
-    def _decode(self, instruction: Instruction, *, leaves: bool) -> None:
+    def _decode(self, instruction: Instruction, *, leaving: bool) -> None:
         code = self.code
         code.used = code.defined = 0
         guard = instruction.guard
-        if leaves:
+        if leaving:
             step: Step = _unreachable
             if guard is not None:
                 self.conditions[instruction.pc] = _condition(code, guard)
+            self._decode_leave(instruction)
         else:
             step = self._step(instruction)
-        written = _bits(code.defined)
-        if guard is not None and not leaves:
+        written = bits(code.defined)
+        if guard is not None and not leaving:
             step = _guarded(code.slots, step, _condition(code, guard), written)
         self._steps.append(step)
         effect = Effect(used=code.used, defined=code.defined, certain=guard is None)
         self._effects.append(effect)
+
+    def _decode_leave(self, instruction: Instruction) -> None:
+        if instruction.opcode == "call":
+            self.calls.add_call(instruction)
+        elif instruction.opcode == "brx":
+            try:
+                self.choices[instruction.pc] = self.code.fetch(instruction.operands[0], U4)
+            except UnsupportedError:
+                self.choices[instruction.pc] = _refused(instruction)
+
+    def _add_function(self, function: Function) -> None:
+        """Take in a function; a return reads what it returns."""
+        returned = 0
+        for register in function.returns:
+            returned |= 1 << self.code.slot_of(register)
+        registers = returned
+        for pc in range(function.start, function.end):
+            effect = self._effects[pc]
+            registers |= effect.used | effect.defined
+            if self.kernel.instructions[pc].opcode == "ret":
+                self._effects[pc] = replace(effect, used=effect.used | returned)
+        self.calls.add_function(function, registers)
 
     def _step(self, instruction: Instruction) -> Step:
         decoder = decoder_of(instruction)
@@ -109,14 +139,11 @@ class Program:
             live = (live & ~effect.defined if effect.certain else live) | effect.used
 
 
-def _bits(number: int) -> list[int]:
-    """Return the positions of the set bits, of which there are few."""
-    found = []
-    while number:
-        lowest = number & -number
-        found.append(lowest.bit_length() - 1)
-        number ^= lowest
-    return found
+def _refused(instruction: Instruction) -> Fetch:
+    def fetch() -> Array:
+        raise not_emulated(instruction)
+
+    return fetch
 
 
 def _unreachable(_: Mask) -> None:

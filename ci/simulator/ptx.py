@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ci.simulator.report import Place
 
@@ -15,7 +15,8 @@ class Register:
     name: str
     """Unique in its kernel: a name declared again in an inner scope gets a suffix."""
     type: str
-    """Declared type without the dot: ``pred``, ``b32``, ``f32`` …"""
+    """Declared type without the dot: ``pred``, ``b32``, ``f32`` …; of a variable in a function's
+    ``.param`` space, which only calls and whole accesses touch, ``param`` and its bytes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,6 +122,18 @@ class Instruction:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Link:
+    """An initial value that is the address of a variable or function."""
+
+    offset: int
+    """In the variable, bytes."""
+    symbol: str
+    addend: int
+    """Bytes."""
+    width_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Variable:
     """A variable in shared, local, constant or global memory."""
 
@@ -131,6 +144,8 @@ class Variable:
     align_bytes: int
     initial: bytes
     """Initial bytes; empty: zeros (undefined in shared and local memory)."""
+    links: tuple[Link, ...]
+    """Which of them are addresses."""
     dynamic: bool
     """True for ``extern .shared`` without a size: the launch gives it one."""
 
@@ -146,22 +161,68 @@ class Parameter:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Routine:
+    """The body of an ``.entry`` or ``.func``, with program counters of its own."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    """Of an entry."""
+    formals: tuple[Register, ...]
+    """Parameters of a function."""
+    returns: tuple[Register, ...]
+    """Return parameters of a function."""
+    instructions: tuple[Instruction, ...]
+    own: tuple[Variable, ...]
+    """Variables declared inside."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Function:
+    """A device function as part of a kernel."""
+
+    name: str
+    start: int
+    """Program counters of its first instruction …"""
+    end: int
+    """… and behind its last one."""
+    formals: tuple[Register, ...]
+    returns: tuple[Register, ...]
+    local: tuple[Variable, ...]
+    """Variables of which every call has its own."""
+    address: int
+    """What a pointer to it holds."""
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
+class State:
+    """The variables of a loaded module, from launch to launch."""
+
+    contents: dict[str, bytes] = field(default_factory=dict)
+    """Variable → what was written to it; the others hold their initial values."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Variable → its number, which fixes its address."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Kernel:
-    """An ``.entry`` and the variables it names."""
+    """An ``.entry``, the functions it can reach and the variables they name."""
 
     name: str
     parameters: tuple[Parameter, ...]
     instructions: tuple[Instruction, ...]
+    """Its own, then those of the functions."""
     shared: tuple[Variable, ...]
     """Static variables in layout order, then the dynamic ones."""
     local: tuple[Variable, ...]
     variables: Mapping[str, Variable]
     """Module variables in constant and global memory."""
+    functions: Mapping[str, Function]
+    state: State
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Module:
-    """A PTX text."""
+    """A PTX text, loaded: its variables keep their values from launch to launch."""
 
     kernels: Mapping[str, Kernel]
     """Kernel symbol → kernel."""

@@ -94,4 +94,6 @@ class Report:
     """Source line → its share of the counts; lines that count nothing are left out."""
     totals: Counts = Counts()
     stopped: bool = False
-    """True if a bad shared-memory access ended the launch: the buffers are incomplete."""
+    """True if a bad on-chip access, assertion or trap ended it: the buffers are incomplete."""
+    output: tuple[str, ...] = ()
+    """Lines that the kernel printed; the last one says what was left out."""

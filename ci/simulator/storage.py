@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ci.simulator.forms import BOOL, KINDS, U8, dtype_of
-from ci.simulator.operands import TYPE_BYTES
+from ci.simulator.operands import PARAM, TYPE_BYTES
 from ci.simulator.ptx import Address, Negated, Operand, Pair, Register, Vector
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ class _Votes:
             for position, operand in enumerate(instruction.operands):
                 kind = (kinds[0] if position == 0 else kinds[-1])[0] if kinds else "b"
                 self._operand(operand, kind)
+        for function in kernel.functions.values():
+            for register in (*function.formals, *function.returns):
+                self._count(register, "b")
         self.result = {name: self._storage(name) for name in self._types}
 
     def _operand(self, operand: Operand, kind: str) -> None:
@@ -66,6 +69,8 @@ class _Votes:
 
     def _storage(self, name: str) -> np.dtype[Any]:
         declared = self._types[name]
+        if declared.startswith(PARAM):
+            return np.dtype(f"V{declared.removeprefix(PARAM)}")
         if TYPE_BYTES[declared] > U8.itemsize:
             # Wider than any type that an emulated instruction reads or writes.
             return U8

@@ -106,17 +106,20 @@ def test_integer_literals_have_every_base(literal: str, bits: int) -> None:
     assert move.operands[1] == Immediate(bits=bits, kind="int")
 
 
-def test_device_functions_are_skipped_and_calls_read() -> None:
+def test_functions_and_calls_are_read() -> None:
     text = HEADER + (
         ".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b)\n;\n"
         ".visible .func f(.param .b64 x)\n{ .reg .b32 %z; { ret; } }\n"
         ".global .align 1 .b8 $str[3] = {72, 105, 0};\n"
         ".visible .entry k()\n.maxntid 256, 1, 1\n{\n.reg .b64 %rd<3>;\n"
-        "{ .param .b64 param0; st.param.b64 [param0+0], %rd1; call.uni (r), vprintf, (param0); }\n"
+        "{ .param .b64 param0; .param .b32 r; st.param.b64 [param0+0], %rd1;\n"
+        "call.uni (r), f, (param0); }\n"
         "ret; }\n"
     )
     kernel = parse(text).kernels["k"]
-    assert [i.opcode for i in kernel.instructions] == ["st", "call", "ret"]
+    # The function follows the kernel; each has a return of its own in case a label ends it.
+    assert [i.opcode for i in kernel.instructions] == ["st", "call", "ret", "ret", "ret", "ret"]
+    assert [(f.name, f.start, f.end) for f in kernel.functions.values()] == [("f", 4, 6)]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from ci.simulator.ops import (
     integer,
     matrix,
     sync,
+    system,
     warp,
 )
 from ci.simulator.ops.rounding import FLOATS
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _INTEGER = integer.DECODERS | bits.DECODERS
 _ANY_TYPE: dict[str, Callable[[Code, Form], Step]] = {
     opcode: decoder
-    for room in (access, atomic, convert, copies, matrix, sync, warp)
+    for room in (access, atomic, convert, copies, matrix, sync, system, warp)
     for opcode, decoder in room.DECODERS.items()
 }
 

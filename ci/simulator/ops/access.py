@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ci.simulator.code import is_param
 from ci.simulator.forms import I8, U4, Fetch, Form, UnsupportedError, dtype_of
 from ci.simulator.memory import GLOBAL_WINDOW, LOCAL_WINDOW, SHARED_WINDOW
+from ci.simulator.ops.param import load_param, store_param
 from ci.simulator.ptx import Address, Operand, Register, Vector
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ def address_of(code: Code, operand: Operand) -> Fetch:
         raise UnsupportedError(str(operand))
     offset = operand.offset
     base = operand.base
+    if is_param(base):
+        raise UnsupportedError(str(operand))
     if isinstance(base, Register) and base.type[-2:] == "32":
         narrow = code.fetch(base, U4)
         return lambda: narrow().astype(I8) + offset
@@ -106,6 +110,8 @@ def _load(code: Code, form: Form) -> Step:
         raise UnsupportedError(form.instruction.text)
     held = [code.held(item, dtype) for item in items]
     stores = [code.store(item, kind) for item, kind in zip(items, held, strict=True)]
+    if space == "param" and isinstance(source, Address) and is_param(source.base):
+        return load_param(code, source, stores, held)
     address = address_of(code, source)
     if space == "param":
         return _load_parameter(lanes, source, address, stores, held)
@@ -191,9 +197,11 @@ def _store(code: Code, form: Form) -> Step:
     space, dtype, count = _common(form)
     destination, source = form.operands(2, 3)[:2]
     items = items_of(source)
-    if len(items) != count or space == "param":
+    if len(items) != count:
         raise UnsupportedError(form.instruction.text)
     fetches = [code.fetch(item, code.held(item, dtype)) for item in items]
+    if space == "param":
+        return store_param(code, destination, fetches, dtype.itemsize)
     address = address_of(code, destination)
     writers = _writers(lanes, pc, count * dtype.itemsize)
     if space:
