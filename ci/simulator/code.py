@@ -78,7 +78,8 @@ class Code:
         return slot
 
     def _storage_of(self, register: Register) -> np.dtype[Any]:
-        return self._storage[register.name]
+        # What no instruction names is a decoder's own, such as the carry.
+        return self._storage.get(register.name, BOOL)
 
     def read_param(self, operand: Operand) -> int:
         """Return the slot of a variable in a function's ``.param`` space, which is read.

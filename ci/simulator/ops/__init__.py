@@ -8,6 +8,7 @@ from ci.simulator.ops import (
     access,
     atomic,
     bits,
+    carry,
     convert,
     copies,
     floating,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ci.simulator.forms import Form, Step
     from ci.simulator.ptx import Instruction
 
-_INTEGER = integer.DECODERS | bits.DECODERS
+_INTEGER = integer.DECODERS | bits.DECODERS | carry.DECODERS
 _ANY_TYPE: dict[str, Callable[[Code, Form], Step]] = {
     opcode: decoder
     for room in (access, atomic, convert, copies, matrix, sync, system, warp)

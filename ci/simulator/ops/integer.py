@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ci.simulator.forms import BOOL, I4, I8, U8, Form, UnsupportedError, dtype_of
+from ci.simulator.forms import BOOL, I4, I8, Form, UnsupportedError, dtype_of
+from ci.simulator.ops.carry import extended
+from ci.simulator.ops.product import high_product, wide_type
 from ci.simulator.ptx import Pair
 
 if TYPE_CHECKING:
@@ -44,38 +46,17 @@ def elementwise(function: Callable[..., Array], count: int) -> Callable[[Code, F
     return decode
 
 
-def _wide(dtype: DType) -> DType:
-    return np.dtype(f"{dtype.kind}{2 * dtype.itemsize}")
-
-
-def high_product(a: Array, b: Array) -> Array:
-    """Return the upper half of the double-width product."""
-    dtype = a.dtype
-    bits = 8 * dtype.itemsize
-    if dtype.itemsize < 8:
-        wide = _wide(dtype)
-        return np.asarray((a.astype(wide) * b.astype(wide)) >> bits).astype(dtype)
-    half, low = U8.type(32), U8.type(0xFFFFFFFF)
-    x, y = a.view(U8), b.view(U8)
-    x0, x1, y0, y1 = x & low, x >> half, y & low, y >> half
-    middle = x1 * y0 + (x0 * y0 >> half)
-    other = x0 * y1 + (middle & low)
-    high = x1 * y1 + (middle >> half) + (other >> half)
-    if dtype.kind == "i":
-        # A negative factor counts 2**64 too much of the other one.
-        high = high - np.where(a < 0, y, 0) - np.where(b < 0, x, 0)
-    return np.asarray(high).view(dtype)
-
-
 def _product(code: Code, form: Form) -> Step:
     """Decode mul and mad, of which mad adds a third operand."""
+    if "cc" in form.instruction.modifiers:
+        return extended(code, form)
     adds = form.instruction.opcode == "mad"
     dtype = integer_type(form)
     part = form.one_of("lo", "hi", "wide")
     if part == "wide" and dtype.itemsize == 8:
         raise UnsupportedError(form.instruction.text)
     destination, a, b, *rest = form.operands(4 if adds else 3)
-    result = _wide(dtype) if part == "wide" else dtype
+    result = wide_type(dtype) if part == "wide" else dtype
 
     def wide(x: Array, y: Array) -> Array:
         return np.multiply(x, y, dtype=result)
@@ -185,7 +166,9 @@ def _difference(a: Array, b: Array, c: Array) -> Array:
 
 
 def _saturating(code: Code, form: Form) -> Step:
-    """Decode add and sub, which may saturate in s32."""
+    """Decode add and sub, which may saturate in s32 or set the carry."""
+    if "cc" in form.instruction.modifiers:
+        return extended(code, form)
     function = np.add if form.instruction.opcode == "add" else np.subtract
     if not form.flag("sat"):
         return elementwise(function, 2)(code, form)
