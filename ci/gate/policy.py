@@ -62,7 +62,12 @@ def sentence(outcome: Outcome, verdicts: Sequence[CaseVerdict], head: RunRecord)
         return f"undecided: {_why_undecided(verdicts, head)}"
     acknowledged = sum(1 for verdict in verdicts if verdict.acknowledged)
     tail = f", {acknowledged:,} of them acknowledged" if acknowledged else ""
-    return f"passed: {plural(len(verdicts), 'case')} ({_listed(verdicts)}){tail}. Nothing to do."
+    executed = [verdict for verdict in verdicts if verdict.verdict is not Word.NOT_EMULATED]
+    passed = f"passed: {plural(len(executed), 'case')} ({_listed(executed)}){tail}"
+    if len(executed) == len(verdicts):
+        return f"{passed}. Nothing to do."
+    refused = plural(len(verdicts) - len(executed), "case")
+    return f"{passed}; {refused} NOT_EMULATED. Next: run the gate on a machine with a GPU for them."
 
 
 def _why_failed(verdicts: Sequence[CaseVerdict], head: RunRecord) -> str:

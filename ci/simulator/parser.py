@@ -17,8 +17,18 @@ from ci.simulator.reader import Reader
 
 _FUNCTION = re.compile(
     r"(?:\.(?:visible|extern|weak)\s+)*\.func\s*(?:\.attribute\s*\([^()]*\)\s*)?"
-    r"(?:\((?P<returns>[^()]*)\)\s*)?(?P<name>[\w$%]+)\s*(?:\((?P<params>[^()]*)\))?"
+    r"(?:\((?P<returns>[^()]*)\)\s*)?(?P<name>[\w$%]+)\s*(?:\((?P<params>[^()]*)\))?\s*(?:\.[^()]*)?$"
 )
+
+
+_MESSAGE_MAX_CHARACTERS = 200
+
+
+def _shorten(message: str) -> str:
+    """Return a message as one line of bearable length, whatever it quotes."""
+    line = " ".join(message.split())
+    most = _MESSAGE_MAX_CHARACTERS
+    return line if len(line) <= most else f"{line[: most // 2]} ... {line[-most // 4 :]}"
 
 
 def parse(text: str) -> Module:
@@ -31,7 +41,7 @@ def parse(text: str) -> Module:
     try:
         return _Parser(reader).module()
     except PtxError as error:
-        msg = f"PTX line {reader.line}: {error}"
+        msg = f"PTX line {reader.line}: {_shorten(str(error))}"
         raise PtxError(msg) from error
     except (ValueError, OverflowError) as error:
         msg = f"PTX line {reader.line}: expected a number, got one out of range"
