@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ci.simulator.errors import LaunchError, StepLimitError
+from ci.simulator.waiting import Waiting
 
 if TYPE_CHECKING:
     from ci.simulator.calls import Path
@@ -35,6 +36,9 @@ class Machine:
         self._program = program
         self._lanes = program.lanes
         self._limit = step_limit
+        self._waiting = Waiting(program)
+        self._loop: Instruction | None = None
+        """The last branch that went back."""
 
     def run_slice(self) -> None:
         """Execute the slice that the program's lanes are set up for.
@@ -47,6 +51,8 @@ class Machine:
         pc: int | None = 0
         mask = lanes.everyone
         steps_left = self._limit
+        waiting = self._waiting
+        waiting.begin_slice()
         while pc is not None:
             run = program.runs.get(pc)
             if run is None:
@@ -59,6 +65,7 @@ class Machine:
             steps_left -= run.end - run.start + 1
             if steps_left < 0:
                 raise self._spinning(run)
+            waiting.executed(run.start)
             pc, mask = self._leave(run, mask)
 
     def _kept(self) -> int:
@@ -96,7 +103,12 @@ class Machine:
         """Let lanes branch, call, return or exit as the run's last instruction says."""
         calls, opcode = self._program.calls, leave.opcode
         if opcode == "bra":
-            return self._next(run.targets[0], mask)
+            target = run.targets[0]
+            if target <= leave.pc:
+                self._loop = leave
+                if self._lanes.elsewhere:
+                    self._waiting.turn((*calls.path, target), mask)
+            return self._next(target, mask)
         if opcode == "brx":
             return self._choose(run, leave, mask)
         if opcode == "call":
@@ -149,9 +161,9 @@ class Machine:
             return pc, mask
         if pc is not None:
             self._wait((*calls.path, pc), mask)
-        lowest = min(elsewhere)
-        calls.path = lowest[:-1]
-        return lowest[-1], elsewhere.pop(lowest)
+        chosen = self._waiting.choose(elsewhere)
+        calls.path = chosen[:-1]
+        return chosen[-1], elsewhere.pop(chosen)
 
     def _wait(self, key: Path, mask: Mask) -> None:
         """Let lanes wait at the end of a path, together with those that already do."""
@@ -170,7 +182,7 @@ class Machine:
 
     def _spinning(self, run: Run) -> StepLimitError:
         kernel = self._program.kernel
-        place = kernel.instructions[run.start].place
+        place = (self._loop or kernel.instructions[run.start]).place
         return StepLimitError(
             f"{place.file}:{place.line}: {kernel.name} has not ended after {self._limit} "
             "instructions: a loop that never ends, or waits for another warp or block"
