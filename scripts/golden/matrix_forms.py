@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy as np
 from scripts.golden.model import BLOCK, Bits, Form, InputSet, Rule
 
 _WARP = 32
+_WMMA_SHAPES = ("m16n16k16", "m32n8k16", "m8n32k16")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,22 +102,32 @@ def _double_products() -> Iterator[Form]:
 
 def _wmma() -> Iterator[Form]:
     """Give which element of a matrix each lane of a fragment holds, and whole products."""
-    for shape in ("m16n16k16", "m32n8k16", "m8n32k16"):
-        for side, order in (("a", "row"), ("a", "col"), ("b", "row"), ("b", "col")):
-            yield _fragment(f"wmma.load.{side}.sync.aligned.{order}.{shape}.shared.f16", 8)
+    for shape, space in itertools.product(_WMMA_SHAPES, ("shared", "global")):
+        for side, order in itertools.product("ab", ("row", "col")):
+            yield _fragment(f"wmma.load.{side}.sync.aligned.{order}.{shape}.{space}.f16", 8, space)
         for order in ("row", "col"):
-            yield _fragment(f"wmma.load.c.sync.aligned.{order}.{shape}.shared.f16", 4)
-            yield _fragment(f"wmma.load.c.sync.aligned.{order}.{shape}.shared.f32", 8)
-            yield _stored(f"wmma.store.d.sync.aligned.{order}.{shape}.shared.f32", 8)
-            yield _stored(f"wmma.store.d.sync.aligned.{order}.{shape}.shared.f16", 4)
-    for content, rule in (("integers", Rule.VALUE), ("random", Rule.PRODUCT)):
-        a, b, c, d = (_registers(first, 8) for first in (8, 16, 24, 0))
-        name = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
+            name = f"sync.aligned.{order}.{shape}.{space}"
+            yield _fragment(f"wmma.load.c.{name}.f16", 4, space)
+            yield _fragment(f"wmma.load.c.{name}.f32", 8, space)
+            yield _stored(f"wmma.store.d.{name}.f32", 8, space)
+            yield _stored(f"wmma.store.d.{name}.f16", 4, space)
+    orders = [f"{a}.{b}" for a, b in itertools.product(("row", "col"), repeat=2)]
+    contents = (("integers", Rule.VALUE), ("random", Rule.PRODUCT))
+    for order, shape, kind, (content, rule) in itertools.product(
+        orders, _WMMA_SHAPES, ("f32", "f16"), contents
+    ):
+        count = 8 if kind == "f32" else 4
+        a, b, c, d = (
+            _registers(n, k)
+            for n, k in zip((count, count + 8, count + 16, 0), (8, 8, count, count), strict=True)
+        )
+        name = f"wmma.mma.sync.aligned.{order}.{shape}.{kind}.{kind}"
+        held = "f32" if kind == "f32" else "f16x2"
         yield Form(
             name=f"{name} ({content})",
             code=f"{name} {d}, {a}, {b}, {c};",
-            outputs=("f32",) * 8,
-            inputs=f"{content} f16*8*8+f32*8",
+            outputs=(held,) * count,
+            inputs=f"{content} f16*8*8+{held}*{count}",
             rule=rule,
             depth=16,
         )
@@ -129,28 +141,35 @@ def _extent(name: str) -> str:
     return str(columns if ".row." in name else rows)
 
 
-def _fragment(name: str, count: int) -> Form:
+def _base(number: int, space: str) -> str:
+    """Return instructions that put the address of the warp's memory into ``a``."""
+    if space == "shared":
+        return f".reg .b32 a; sub.u32 a, %{number + 1}, %{number};"
+    move = f"cvt.u64.u32 a, %{number}; sub.u64 a, %{number + 1}, a;"
+    return f".reg .b64 a; {move}"
+
+
+def _fragment(name: str, count: int, space: str) -> Form:
     return Form(
         name=name,
-        code=f"{{ .reg .b32 a; sub.u32 a, %{count + 1}, %{count}; "
-        f"{name} {_registers(0, count)}, [a], {_extent(name)}; }}",
+        code=f"{{ {_base(count, space)} {name} {_registers(0, count)}, [a], {_extent(name)}; }}",
         outputs=("i32",) * count,
         inputs="numbered f16" if name.endswith("f16") else "numbered f32",
         rule=Rule.BITS,
-        spaces=("shared",),
+        spaces=(space,),
     )
 
 
-def _stored(name: str, count: int) -> Form:
+def _stored(name: str, count: int, space: str) -> Form:
     """Return a form that stores registers of known values."""
     return Form(
         name=name,
-        code=f"{{ .reg .b32 a; sub.u32 a, %{count + 1}, %{count}; "
-        f"{name} [a], {_registers(0, count)}, {_extent(name)}; bar.warp.sync -1; }}",
+        code=f"{{ {_base(count, space)} {name} [a], {_registers(0, count)}, {_extent(name)}; "
+        "bar.warp.sync -1; }",
         outputs=(),
         inputs=f"registers {count}",
         rule=Rule.BITS,
-        spaces=("shared",),
+        spaces=(space,),
     )
 
 
@@ -158,12 +177,15 @@ def matrix_sets() -> dict[str, InputSet]:
     """Return the input sets of this file's forms."""
     rng = np.random.default_rng(30)
     sets: dict[str, InputSet] = {}
-    wmma = _Shape(name="", a=8, b=8, c=8, element="f16", result="f32", depth=16)
-    for shape in (*_shapes(), wmma):
+    wmma = [
+        _Shape(name="", a=8, b=8, c=count, element="f16", result=result, depth=16)
+        for count, result in ((8, "f32"), (4, "f16x2"))
+    ]
+    for shape in (*_shapes(), *wmma):
         for content in ("integers", "one", "random"):
             name = _set_name(shape, content)
             wanted = content != "random" or shape.result != "i32"
-            if name not in sets and wanted and (content != "one" or shape is not wmma):
+            if name not in sets and wanted and (content != "one" or shape.name):
                 sets[name] = _fragments(shape, content, rng)
     lane = np.arange(BLOCK, dtype=np.uint32) % _WARP
     for name, words, away in (("f16", 8, 32), ("f32", 16, 64)):

@@ -174,7 +174,6 @@ def bit_forms() -> Iterator[Form]:
         for name in ("not", "cnot"):
             yield plain(f"{name}.{type_}", kind, [kind])
         yield plain(f"shl.{type_}", kind, [kind, "i32"])
-        yield plain(f"mov.{type_}", kind, [kind])
         yield from _choices(type_)
     for type_ in ("u16", "s16", "u32", "s32", "u64", "s64", *_BITS):
         kind = kind_of(type_)
@@ -206,7 +205,9 @@ def bit_forms() -> Iterator[Form]:
 
 
 def _moves() -> Iterator[Form]:
-    """Give moves that pack and unpack."""
+    """Give plain moves, and ones that pack and unpack."""
+    for type_ in (*_INTEGERS, *_BITS, "f32", "f64"):
+        yield plain(f"mov.{type_}", kind_of(type_), [kind_of(type_)])
     yield Form(
         name="mov.b32 {b16, b16}",
         code="{ .reg .b16 x, y; mov.b32 {x, y}, %1; mov.b32 %0, {y, x}; }",

@@ -63,21 +63,31 @@ def _guarded(name: str, operands: str, before: str, inputs: str = "votes") -> Fo
 def memory_forms() -> Iterator[Form]:
     """Give loads and stores of every width, atomics, copies and loads of matrices."""
     for space in ("global", "shared"):
-        for type_ in ("u8", "s8", "u16", "s16", "u32", "s32", "f32", "b32"):
-            yield _memory(f"ld.{space}.{type_}", "%0, [%1]", space, ("i32",))
-        for type_ in ("u64", "s64", "f64"):
-            yield _memory(f"ld.{space}.{type_}", "%0, [%1]", space, ("i64",))
-        for count, type_, kind in ((2, "b32", "i32"), (4, "b32", "i32"), (2, "b64", "i64")):
-            items = ", ".join(f"%{n}" for n in range(count))
-            yield _memory(
-                f"ld.{space}.v{count}.{type_}", f"{{{items}}}, [%{count}]", space, (kind,) * count
-            )
-        for type_ in ("u8", "u16", "b32"):
+        yield from _loads(space)
+        for type_ in ("u8", "u16", "b16", "u32", "f32", "b32"):
             yield _memory(f"st.{space}.{type_}", "[%1], %0", space, (), "i32")
-        yield _memory(f"st.{space}.v2.b32", "[%1], {%0, %0}", space, (), "i32")
-        yield _memory(f"st.{space}.v4.b32", "[%1], {%0, %0, %0, %0}", space, (), "i32")
+        for type_ in ("u32", "f32", "b32"):
+            yield _memory(f"st.{space}.v2.{type_}", "[%1], {%0, %0}", space, (), "i32")
+            yield _memory(f"st.{space}.v4.{type_}", "[%1], {%0, %0, %0, %0}", space, (), "i32")
+        for type_ in ("u64", "f64", "b64"):
+            yield _memory(f"st.{space}.{type_}", "[%1], %0", space, (), "i64")
+            yield _memory(f"st.{space}.v2.{type_}", "[%1], {%0, %0}", space, (), "i64")
         yield from _atomics(space)
     yield from _copies()
+
+
+def _loads(space: str) -> Iterator[Form]:
+    """Give loads of one to four values, also through the read-only cache."""
+    for via in (space, "global.nc") if space == "global" else (space,):
+        for type_ in ("u8", "s8", "u16", "s16", "u32", "s32", "f32", "b32"):
+            yield _memory(f"ld.{via}.{type_}", "%0, [%1]", space, ("i32",))
+        for type_ in ("u64", "s64", "f64", "b64"):
+            yield _memory(f"ld.{via}.{type_}", "%0, [%1]", space, ("i64",))
+            yield _memory(f"ld.{via}.v2.{type_}", "{%0, %1}, [%2]", space, ("i64",) * 2)
+        for type_, count in itertools.product(("u8", "u16", "u32", "f32", "b32"), (2, 4)):
+            items = ", ".join(f"%{n}" for n in range(count))
+            operands = f"{{{items}}}, [%{count}]"
+            yield _memory(f"ld.{via}.v{count}.{type_}", operands, space, ("i32",) * count)
 
 
 def _memory(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ci.simulator import parse
 from kernels.nvrtc import compile_text
 from scripts.golden.catalogue import all_forms, input_sets
 from scripts.golden.compare import agreement
@@ -27,6 +29,14 @@ SOME = (
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 (one)",
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 (random)",
 )  # fmt: skip
+
+
+SUITE = Path(__file__).parents[1] / "data" / "ncu-h200" / "suite.cu"
+ELSEWHERE = (
+    "bra", "ret", "bar.sync", "cvta", "cp.async.commit", "cp.async.wait", "ld.param", "ld.local",
+    "st.local", "ld.const",
+)  # fmt: skip
+"""Control, addresses and spaces, which have no value that a GPU could tell better."""
 
 
 @pytest.fixture(scope="module")
@@ -171,3 +181,20 @@ def test_the_kernel_for_the_gpu_does_what_the_one_for_the_simulator_does(
         recording.results[name], launch(made.data.decode(), form, given), strict=True
     ):
         np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("options", [(), ("-use_fast_math",)], ids=["plain", "fast math"])
+def test_every_instruction_of_the_compiled_suite_has_a_form(options: tuple[str, ...]) -> None:
+    made = compile_text(
+        SUITE.read_text(encoding="utf-8"), "suite.cu",
+        arch="compute_80", options=("--std=c++17", *options), expressions=(),
+    )  # fmt: skip
+    parts = (part.split() for form in FORMS.values() for part in re.split("[;{}]", form.code))
+    recorded = {word for words in parts for word in words[:3]}
+    emitted = {
+        instruction.text.removeprefix("@").split()[1 if instruction.guard else 0]
+        for kernel in parse(made.data.decode()).kernels.values()
+        for instruction in kernel.instructions
+    }
+    assert len(emitted) > 100
+    assert sorted(x for x in emitted - recorded if not x.startswith(ELSEWHERE)) == []
