@@ -50,6 +50,50 @@ def test_fused_multiply_add_rounds_once() -> None:
     assert np.count_nonzero(got) > 400
 
 
+@pytest.mark.parametrize("opcode", ["fma.rn.f32", "fma.rn.sat.f32"])
+def test_fused_multiply_add_near_a_tie_is_not_rounded_twice(opcode: str) -> None:
+    step = 2.0**-23
+    # The product is half a unit of c's last place, or less than an f64 can tell below it.
+    hair = np.array([0, step, 2 * step, 3 * step])
+    a, b = (1 + hair).astype(F4), (2.0**-26 * (1 - hair)).astype(F4)
+    c = np.full(4, (1 + step) / 4, F4)
+    (got,) = lanewise(f"{opcode} %o0, %i0, %i1, %i2;", [a, b, c], ["f4"])
+    rows = zip(a.tolist(), b.tolist(), c.tolist(), strict=True)
+    want = [nearest_f32(Fraction(x) * Fraction(y) + Fraction(z)) for x, y, z in rows]
+    assert len({float(x) for x in want}) == 2
+    np.testing.assert_array_equal(got, np.array(want, F4))
+
+
+def nearest_f32(value: Fraction) -> np.float32:
+    """Return the f32 nearest to a number, the even one of two."""
+    start = F4(float(value))
+    near = [start, np.nextafter(start, F4(np.inf)), np.nextafter(start, F4(-np.inf))]
+    return min(near, key=lambda x: (abs(Fraction(float(x)) - value), int(x.view(np.uint32)) & 1))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_fused_multiply_add_of_bfloats_is_rounded_once(sign: int) -> None:
+    # The square is halfway between two bf16; an f32 would lose what the addend says about it.
+    values = np.array([1 + 2.0**-4, 1 + 2.0**-4, sign * 2.0**-100], F4)
+    words = (values.view(np.uint32) >> 16) * np.uint32(0x10001)
+    inputs = [np.full(4, word, np.uint32) for word in words]
+    (got,) = lanewise("fma.rn.bf16x2 %o0, %i0, %i1, %i2;", inputs, ["u4"])
+    assert set(got.tolist()) == {0x3F913F91 if sign > 0 else 0x3F903F90}
+
+
+def test_fused_multiply_add_of_doubles_is_rounded_once_at_every_size() -> None:
+    rng = np.random.default_rng(10)
+    scale = 2.0 ** rng.integers(-540, 500, (2, 400))
+    a, b = rng.standard_normal((2, 400)) * scale
+    c = -(a * b) * rng.choice([1.0, 2.0**-53, 2.0**53, 0.75, -1.0], 400)
+    # The sum is a tie but for the rounding error of the product's rounding error.
+    a[0], b[0], c[0] = 2.0**-53 * (1 + 2.0**-52), 1 - 2.0**-53, 1.0
+    (got,) = lanewise("fma.rn.f64 %o0, %i0, %i1, %i2;", [a, b, c], ["f8"])
+    rows = zip(a.tolist(), b.tolist(), c.tolist(), strict=True)
+    want = [float(Fraction(x) * Fraction(y) + Fraction(z)) for x, y, z in rows]
+    np.testing.assert_array_equal(got, want)
+
+
 def test_fused_multiply_add_of_doubles_keeps_the_whole_product() -> None:
     rng = np.random.default_rng(8)
     a, b = (rng.standard_normal(200) for _ in range(2))

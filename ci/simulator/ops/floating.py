@@ -1,8 +1,8 @@
 """Floating-point instructions.
 
 Every operation is computed in a wider type and rounded once more, or by NumPy where that rounds
-correctly. A fused multiply-add of f32 goes through f64, whose own rounding of the sum can in rare
-cases move the result to the neighbouring f32; a product of two f32 is exact in f64.
+correctly. A fused multiply-add goes through f64, where the product is exact and the sum is rounded
+to odd, so that rounding once more gives what rounding once would.
 
 Source: PTX ISA, "Floating Point Instructions", "Half Precision Floating Point Instructions".
 """
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ci.simulator.forms import BOOL, F4, F8, Form, UnsupportedError, dtype_of
+from ci.simulator.forms import BOOL, F4, F8, U8, Form, UnsupportedError, dtype_of
 from ci.simulator.ops.integer import select, set_predicate
 from ci.simulator.ops.rounding import (
     double_fma,
     flush,
     lift,
+    odd_sum,
     round_directed,
     saturate,
 )
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from ci.simulator.forms import Array, Mask, Step
 
 DType = np.dtype[Any]
+
+_BELOW_F32 = U8.type(35)
+"""Shifts the 29 bits that an f64 has more than an f32 to the top."""
+_HALF_F32 = U8.type(1 << 63)
 
 
 def _finish(code: Code, form: Form, kind: str, function: Callable[..., Array], count: int) -> Step:
@@ -61,7 +66,7 @@ def _rounded(
     """Return a decoder of an operation that may name a rounding mode.
 
     Args:
-        exact: The operation in f64.
+        exact: The operation in f64, to be rounded once more; of bfloats too.
         native: The operation in the type itself, rounded to nearest even.
         count: How many operands it has.
     """
@@ -71,7 +76,8 @@ def _rounded(
         mode = form.flag("rn", "rz", "rm", "rp")
         form.flag("approx", "full", "noftz")
         if mode in ("", "rn"):
-            return _finish(code, form, kind, native, count)
+            chosen = exact if kind in ("bf16", "bf16x2") else native
+            return _finish(code, form, kind, chosen, count)
         if kind != "f32":
             raise UnsupportedError(form.instruction.text)
 
@@ -84,13 +90,26 @@ def _rounded(
 
 
 def _fma_exact(a: Array, b: Array, c: Array) -> Array:
-    return np.asarray(a * b + c)
+    return odd_sum(a * b, c)
 
 
 def _fma_native(a: Array, b: Array, c: Array) -> Array:
     if a.dtype == F8:
         return double_fma(a, b, c)
-    return np.asarray(a.astype(F8) * b + c).astype(a.dtype)
+    return _sum_for_f32(a.astype(F8) * b, c.astype(F8)).astype(a.dtype)
+
+
+def _sum_for_f32(product: Array, added: Array) -> Array:
+    """Return a sum in f64 that rounds to f32 as the exact one does.
+
+    Halfway between two f32 the rounding of the sum decides, so there it must not be lost. Below
+    the normal f32, where halves look different, the result may be one unit off. An f16 has no
+    such cases: what decides is never beyond an f64.
+    """
+    total = product + added
+    if (total.view(U8) << _BELOW_F32 == _HALF_F32).any():
+        total = odd_sum(product, added)
+    return np.asarray(total)
 
 
 _general_fma = _rounded(_fma_exact, _fma_native, 3)
@@ -117,7 +136,7 @@ def _fma(code: Code, form: Form) -> Step:
         if wide_of[b] is not y:
             wide_of[b] = y
             wide[b] = y.astype(F8)
-        slots[d] = (wide[a] * wide[b] + slots[c].astype(F8)).astype(F4)
+        slots[d] = _sum_for_f32(wide[a] * wide[b], slots[c].astype(F8)).astype(F4)
 
     return step
 
@@ -249,8 +268,8 @@ def _exact_reciprocal(x: Array) -> Array:
 
 
 DECODERS: dict[str, Callable[[Code, Form], Step]] = {
-    "add": _rounded(np.add, np.add, 2),
-    "sub": _rounded(np.subtract, np.subtract, 2),
+    "add": _rounded(odd_sum, np.add, 2),
+    "sub": _rounded(lambda a, b: odd_sum(a, -b), np.subtract, 2),
     "mul": _rounded(np.multiply, np.multiply, 2),
     "div": _rounded(np.divide, np.divide, 2),
     "sqrt": _rounded(np.sqrt, np.sqrt, 1),

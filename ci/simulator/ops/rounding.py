@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +20,9 @@ FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"})
 
 _U2 = np.dtype("u2")
 _BF16_NAN = 0x7FFF
+_I8 = np.dtype("i8")
+_SMALL, _LARGE = 2.0**-900, 2.0**900
+"""Between these an f64 product has an exact rounding error."""
 _SPLITTER = 134217729.0
 """2**27 + 1: cuts an f64 into two halves whose products are exact."""
 
@@ -35,6 +40,16 @@ def f32_to_bf16(value: Array, *, toward_zero: bool = False) -> Array:
     return np.where(np.isnan(value), _U2.type(_BF16_NAN), rounded)
 
 
+def f64_to_f32_odd(value: Array) -> Array:
+    """Return f64 as f32, an inexact one as its odd neighbour, to be rounded once more."""
+    near = value.astype(F4)
+    back = near.astype(F8)
+    bits = near.view(np.int32)
+    step = np.where(np.abs(back) < np.abs(value), np.int32(1), np.int32(-1))
+    even = (back != value) & np.isfinite(near) & (bits & 1 == 0)
+    return np.where(even, bits + step, bits).view(F4)
+
+
 def _on_pairs(function: Callable[..., Array], half: np.dtype[Any]) -> Callable[..., Array]:
     """Return ``function``, which acts on arrays of ``half``, for two packed values a word."""
 
@@ -47,7 +62,8 @@ def _on_pairs(function: Callable[..., Array], half: np.dtype[Any]) -> Callable[.
 
 def _on_bf16(function: Callable[..., Array]) -> Callable[..., Array]:
     def apply(*values: Array) -> Array:
-        return f32_to_bf16(function(*[bf16_to_f32(value) for value in values]))
+        result = function(*[bf16_to_f32(value).astype(F8) for value in values])
+        return f32_to_bf16(f64_to_f32_odd(result))
 
     return apply
 
@@ -57,7 +73,7 @@ def lift(kind: str, function: Callable[..., Array]) -> Callable[..., Array]:
 
     Args:
         kind: The type, such as ``bf16x2``.
-        function: Acts on arrays of f16, f32 or f64; bf16 is computed in f32.
+        function: Acts on arrays of f16, f32 or f64; bf16 is computed in f64.
     """
     if kind == "f16x2":
         return _on_pairs(function, F2)
@@ -107,12 +123,54 @@ def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:
     return product, a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2)
 
 
+def _exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return a sum and its rounding error (Knuth's two-sum)."""
+    total = a + b
+    virtual = total - a
+    return total, (a - (total - virtual)) + (b - virtual)
+
+
+def odd_sum(a: Array, b: Array) -> Array:
+    """Return a + b of f64, rounded to odd: an inexact sum becomes its odd neighbour.
+
+    What is rounded once more, to a type of at most 51 bits, is then as if rounded once.
+
+    Source: S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums", 2008.
+    """
+    total, error = _exact_sum(a, b)
+    bits = total.view(_I8)
+    # The step that goes away from zero adds one to the bit pattern, for both signs.
+    step = np.where((error > 0) == (total > 0), _I8.type(1), _I8.type(-1))
+    even = (error != 0) & np.isfinite(total) & np.isfinite(error) & (bits & 1 == 0)
+    return np.where(even, bits + step, bits).view(F8)
+
+
 def double_fma(a: Array, b: Array, c: Array) -> Array:
-    """Return a*b + c of f64 with the product unrounded; the sum may be off by one last place."""
-    product, error = _exact_product(a, b)
-    total = product + c
-    virtual = total - product
-    # Two-sum (Knuth): what the addition lost.
-    lost = (product - (total - virtual)) + (c - virtual)
-    fused = total + (lost + error)
-    return np.where(np.isfinite(fused), fused, a * b + c)
+    """Return a*b + c of f64, rounded once.
+
+    Source: as ``odd_sum``; operands beyond its range are computed as fractions.
+    """
+    product, low = _exact_product(a, b)
+    middle, lowest = _exact_sum(c, low)
+    high, lost = _exact_sum(product, middle)
+    fused = high + odd_sum(lowest, lost)
+    plain = np.asarray(a * b + c)
+    safe = (np.abs(plain) < _LARGE) & (np.abs(product) > _SMALL) & (np.abs(product) < _LARGE)
+    safe &= (np.abs(a) < _LARGE) & (np.abs(b) < _LARGE)
+    exact = (a == 0) | (b == 0) | ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
+    result = np.where(safe, fused, plain)
+    for index in np.argwhere(~safe & ~exact):
+        place = tuple(index)
+        factors = (np.broadcast_to(x, result.shape)[place].item() for x in (a, b, c))
+        result[place] = _fraction_fma(*factors)
+    return result
+
+
+def _fraction_fma(a: float, b: float, c: float) -> float:
+    value = Fraction(a) * Fraction(b) + Fraction(c)
+    if value == 0:
+        return a * b + c
+    try:
+        return float(value) or math.copysign(0.0, value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
