@@ -11,7 +11,7 @@ from pathlib import Path
 from kernels.cache import compile_cached
 from kernels.nvrtc import Compiled
 from kernels.source import FlatSource, flatten
-from kernels.spec import CudaStage, Ladder, Layout, Problem, Suite
+from kernels.spec import CudaStage, Ladder, Layout, Problem, Step, Suite
 
 SIMULATED_ARCH = "compute_80"
 """What the simulator executes: PTX for the oldest architecture with cp.async and mma.sync."""
@@ -24,10 +24,10 @@ _PTX_OPTIONS = ("--std=c++17", "-lineinfo")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuiltKernel:
-    """One instantiation of a stage's entry."""
+    """One instantiation of one of a stage's kernels."""
 
     variant: str
-    """Its layouts: ``A=row,B=column``."""
+    """Its layouts: ``A=row,B=column``; for a kernel after the first, its entry too."""
     expression: str
     """Its name expression: ``sgemm_shared_tile<16, false, true>``."""
     symbol: str
@@ -90,6 +90,11 @@ def variants(problem: Problem) -> tuple[tuple[str, Mapping[str, Layout]], ...]:
         for combination in itertools.product(*(operand.layouts for operand in flagged))
     ]
     return tuple((_label(chosen), chosen) for chosen in layouts)
+
+
+def step_variant(label: str, number: int, step: Step) -> str:
+    """Return the name of a step's kernel among a stage's: the label alone for the first step."""
+    return f"{label} {step.entry}".strip() if number else label
 
 
 def build_stage(
@@ -164,8 +169,9 @@ def _compile(
 ) -> tuple[Compiled, dict[str, BuiltKernel]]:
     """Compile every variant of a stage into one module."""
     named = {
-        label: stage.name_expression(tile_arch, layouts)
+        step_variant(label, number, step): stage.name_expression(step, tile_arch, layouts)
         for label, layouts in variants(ladder.problem)
+        for number, step in enumerate(stage.steps(ladder.problem))
     }
     compiled = compile_cached(
         cache,

@@ -8,14 +8,17 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels import dtypes
+from kernels.dtypes import DTYPES
 from kernels.errors import DeclarationError
 from kernels.spec import Layout
 
 Floats = NDArray[np.float32]
+Elements = NDArray[np.generic]
 Element = TypeVar("Element", bound=np.generic)
 
-POISON_BITS = 0x7FA0D1E5
-"""A signalling NaN with a payload: arithmetic never makes one, so finding it proves a copy."""
+POISON_BITS = DTYPES["float32"].poison
+"""Bits of a float32 that nobody wrote."""
 
 GUARD_ELEMENTS = 64
 """Elements before and after an operand that nobody may touch."""
@@ -41,36 +44,43 @@ class Matrix:
     """Elements between the starts of two rows (row-major) or columns (column-major)."""
     misalignment: int
     """Elements by which the address of the first element misses what an allocator gives."""
-    storage: Floats
-    """[guard, buffer, guard], one-dimensional float32."""
+    storage: Elements
+    """[guard, buffer, guard], one-dimensional, as ``dtype`` is kept."""
+    dtype: str = "float32"
+    """Element type, one of ``kernels.dtypes.DTYPES``."""
 
-    def buffer(self) -> Floats:
+    def buffer(self) -> Elements:
         """Return the view a kernel may touch, from the first to the last element."""
         return self.storage[GUARD_ELEMENTS:-GUARD_ELEMENTS]
 
-    def logical(self) -> Floats:
-        """Return the matrix as a [rows, columns] float32 view of its memory."""
+    def logical(self) -> Elements:
+        """Return the matrix as a [rows, columns] view of its memory, as ``dtype`` is kept."""
         return read_as(self.buffer(), self.shape, self.layout, self.leading_dimension)
 
-    def fill(self, values: Floats) -> None:
-        """Copy ``values`` ([rows, columns], float32) into the matrix, bit for bit."""
-        self.logical()[...] = values
+    def numbers(self) -> Floats:
+        """Return the matrix's elements as numbers, [rows, columns]: a copy, unless float32."""
+        values: Floats = dtypes.numbers(self.logical(), self.dtype)  # type: ignore[assignment]
+        return values
 
-    def first_damage(self, before: Floats, *, may_write: bool) -> str:
+    def fill(self, values: Elements) -> None:
+        """Copy numbers ([rows, columns]) into the matrix, rounded to its type."""
+        self.logical()[...] = dtypes.stored(values, self.dtype)
+
+    def first_damage(self, before: Elements, *, may_write: bool) -> str:
         """Return which element changed that must not, in words; empty if none did.
 
         Args:
             before: A copy of ``storage`` as it was before the launch.
             may_write: Whether the matrix itself may change; its guard bands and slack never may.
         """
-        changed = self.storage.view(np.uint32) != before.view(np.uint32)
+        changed = dtypes.bits(self.storage) != dtypes.bits(before)
         if may_write:
             band = changed[GUARD_ELEMENTS:-GUARD_ELEMENTS]
             read_as(band, self.shape, self.layout, self.leading_dimension)[...] = False
         if not changed.any():
             return ""
         first = int(np.argmax(changed))
-        value = self.storage[first]
+        value = dtypes.numbers(self.storage[first : first + 1], self.dtype)[0]
         return f"{self._place(first - GUARD_ELEMENTS)} was overwritten with {value!s}"
 
     def _place(self, index: int) -> str:
@@ -96,6 +106,7 @@ def allocate(
     *,
     leading_dimension: int | None = None,
     misalignment: int = 0,
+    dtype: str = "float32",
 ) -> Matrix:
     """Return a matrix whose memory, elements and all, is poison.
 
@@ -105,6 +116,7 @@ def allocate(
         layout: Which axis is contiguous.
         leading_dimension: Elements; None: the contiguous extent, so no slack.
         misalignment: Elements by which the device is to misalign the first element.
+        dtype: Element type, one of ``kernels.dtypes.DTYPES``.
 
     Raises:
         DeclarationError: The leading dimension is below the contiguous extent.
@@ -119,7 +131,9 @@ def allocate(
             f"{layout.value}-major {rows} x {columns} matrix; expected at least {extent}"
         )
     owned = (lines - 1) * leading_dimension + extent
-    storage = np.full(2 * GUARD_ELEMENTS + owned, POISON_BITS, dtype=np.uint32).view(np.float32)
+    kept = DTYPES[dtype]
+    storage = np.empty(2 * GUARD_ELEMENTS + owned, dtype=kept.storage)
+    dtypes.bits(storage)[...] = kept.poison
     return Matrix(
         name=name,
         shape=shape,
@@ -127,6 +141,7 @@ def allocate(
         leading_dimension=leading_dimension,
         misalignment=misalignment,
         storage=storage,
+        dtype=dtype,
     )
 
 
@@ -141,10 +156,11 @@ def read_as(
     return np.ndarray(shape, dtype=buffer.dtype, buffer=buffer, strides=strides)
 
 
-def is_poison(values: Floats) -> NDArray[np.bool_]:
-    """Return where ``values`` still hold the poison, bit for bit."""
-    poison: NDArray[np.bool_] = np.ascontiguousarray(values).view(np.uint32) == POISON_BITS
-    return poison
+def is_poison(values: Elements, dtype: str = "float32") -> NDArray[np.bool_]:
+    """Return which numbers are the poison of their element type, bit for bit."""
+    poison = DTYPES[dtype].poison << (16 if dtype == "bfloat16" else 0)
+    same: NDArray[np.bool_] = np.ascontiguousarray(values).view(np.uint32) == poison
+    return same
 
 
 def normal(shape: tuple[int, int], seed: tuple[int, ...]) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,9 @@ ARCHITECTURES = (
     "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120",
 )  # fmt: skip
 """Every architecture a stage may declare, as NVRTC 13.0 names them."""
+
+DTYPES = ("float32", "float16", "bfloat16", "uint32")
+"""Element types an operand may have; ``kernels.dtypes`` knows each."""
 
 Size = Mapping[str, int]
 """One binding of all axes of a problem: axis name → extent in elements."""
@@ -29,6 +33,8 @@ class Access(enum.Enum):
     UPDATE = "update"
     """Read and written, as C in ``C = alpha*A*B + beta*C``."""
     WRITE = "write"
+    SCRATCH = "scratch"
+    """Memory the kernels of a stage pass on to each other: it holds nothing before and after."""
 
 
 class Layout(enum.Enum):
@@ -53,12 +59,30 @@ class Operand:
 
     name: str
     axes: tuple[str, ...]
-    """Axis names, outermost first: ("M", "K")."""
+    """Axis names, outermost first: ("M", "K"). "K/8" is an eighth of K, rounded up: packed data."""
     dtype: str = "float32"
-    """NumPy name of the element type."""
+    """Element type, one of ``DTYPES``."""
     access: Access = Access.READ
     layouts: tuple[Layout, ...] = (Layout.ROW,)
     """Layouts every stage of the ladder takes; the first is the one that is timed."""
+    alignment: int = 1
+    """Elements: the address of the first one is always a multiple of so many."""
+    contents: str = "normal"
+    """What it is filled with, one of the words of ``ci.check.contents``."""
+
+    def extents(self, size: Size) -> tuple[int, ...]:
+        """Return the extent of each axis in elements."""
+        parts = (axis.partition("/") for axis in self.axes)
+        return tuple(-(-size[axis] // int(by or 1)) for axis, _, by in parts)
+
+    def shape(self, size: Size) -> tuple[int, int]:
+        """Return rows and columns of the matrix it is in memory.
+
+        The last axis runs along the columns; a single axis is one row, and more than two are rows
+        one after the other.
+        """
+        *outer, columns = self.extents(size)
+        return math.prod(outer), columns
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,20 +126,22 @@ class Problem:
     parameters: tuple[str, ...]
     """The entry's parameters in order. An axis name is its extent (int), an operand name its
     pointer, ``ld`` + lower-case operand name its leading dimension (int), anything else a
-    scalar of the operation (float32)."""
+    scalar of the operation, of the type its reference gives it (int or float32)."""
     flops: Callable[[Size], int]
     compulsory_bytes: Callable[[Size], int]
     """Bytes moved if every operand crossed device memory exactly once each way."""
     reference: str
     """Name of the trusted computation; ``ci.check`` implements it."""
     baseline: str
-    """Name of the vendor library's routine; the GPU device implements it."""
+    """Name of the vendor library's routine; the GPU device implements it. Empty: there is none."""
     tolerance: Tolerance
     sizes: tuple[SizePoint, ...]
     transposed: tuple[tuple[str, str], ...] = ()
     """Pairs of names (axes or operands) to exchange so that the transposed result is the same
     problem: ``Cᵀ = Bᵀ·Aᵀ`` is (("M", "N"), ("A", "B")). This is how a column-major result is
     launched: once, by the launcher, never inside a kernel. Empty: there is no such form."""
+    compute: str = "float32"
+    """The arithmetic whose peak is the problem's roof: ``float32``, ``float16``, ``bfloat16``."""
 
     def flagged_operands(self) -> tuple[Operand, ...]:
         """Return the operands whose layout is a template flag of the entry, in order."""
@@ -125,10 +151,19 @@ class Problem:
             if operand.access is Access.READ and len(operand.layouts) > 1
         )
 
+    def has_leading_dimension(self, operand: Operand) -> bool:
+        """Return whether kernels are told an operand's leading dimension."""
+        return f"ld{operand.name.lower()}" in self.parameters
+
     def __post_init__(self) -> None:
         """Refuse a declaration whose sizes and operands name different axes."""
         for operand in self.operands:
-            unknown = [axis for axis in operand.axes if axis not in self.axes]
+            names = [axis.partition("/")[0] for axis in operand.axes]
+            unknown = [axis for axis in names if axis not in self.axes]
+            if operand.dtype not in DTYPES:
+                expected = ", ".join(DTYPES)
+                msg = f"{self.name}: {operand.name} is {operand.dtype}, expected one of {expected}"
+                raise DeclarationError(msg)
             if unknown:
                 expected = ", ".join(self.axes)
                 msg = f"{self.name}: {operand.name} has axis {unknown[0]}, expected {expected}"
@@ -159,6 +194,20 @@ def everything(size: Size) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """One kernel of a stage; those of one stage run one after the other on the same operands."""
+
+    entry: str
+    """Name of the ``__global__`` template."""
+    launch: Callable[[Size, Tile], Launch]
+    """Grid and block for a size, given the tile in force."""
+    parameters: tuple[str, ...]
+    """The entry's parameters in order; see ``Problem.parameters``."""
+    tile: tuple[str, ...] | None = None
+    """Tile parameters that are its template arguments, in order; None: all of the stage's."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CudaStage:
     """One rung of a ladder, implemented as a ``__global__`` template in one .cu file."""
 
@@ -180,14 +229,35 @@ class CudaStage:
     domain: Callable[[Size], str | None] = everything
     """None if the stage takes a size, else the reason why not."""
     credit: str = ""
+    parameters: tuple[str, ...] = ()
+    """The first kernel's parameters where it has others than the problem; empty: the problem's."""
+    entry_tile: tuple[str, ...] | None = None
+    """Tile parameters of the first kernel, as ``Step.tile``."""
+    then: tuple[Step, ...] = ()
+    """The kernels that follow the first one."""
 
     @property
     def name(self) -> str:
         """Return the stage's id: its file name without the suffix."""
         return self.source.removesuffix(".cu")
 
+    def steps(self, problem: Problem) -> tuple[Step, ...]:
+        """Return all kernels of the stage, in launch order."""
+        first = Step(
+            entry=self.entry,
+            launch=self.launch,
+            parameters=self.parameters or problem.parameters,
+            tile=self.entry_tile,
+        )
+        return (first, *self.then)
+
     def __post_init__(self) -> None:
         """Refuse a space that names other parameters than the tile does."""
+        for step_tile in (self.entry_tile, *(step.tile for step in self.then)):
+            unknown = [name for name in step_tile or () if name not in self.tile]
+            if unknown:
+                msg = f"{self.name}: a kernel's tile names {unknown[0]}, which tile does not"
+                raise DeclarationError(msg)
         if self.tile_space and list(self.tile_space) != list(self.tile):
             msg = (
                 f"{self.name}: tile_space names {', '.join(self.tile_space)}, expected "
@@ -199,17 +269,19 @@ class CudaStage:
         """Return the tile parameters in force on ``arch`` (such as ``sm_90``)."""
         return dict(self.tile_by_arch.get(arch, self.tile))
 
-    def name_expression(self, arch: str, layouts: Mapping[str, Layout]) -> str:
+    def name_expression(self, step: Step, arch: str, layouts: Mapping[str, Layout]) -> str:
         """Return the instantiation to compile: tile values, then one flag a matrix operand read.
 
         Args:
+            step: Which of the stage's kernels.
             arch: Architecture whose tile is used.
             layouts: Operand name → layout, for the operands whose layout is a template flag,
                 in declaration order. The flag is ``true`` for column-major.
         """
-        values = [str(value) for value in self.tile_for(arch).values()]
+        tile = self.tile_for(arch)
+        values = [str(tile[name]) for name in (tile if step.tile is None else step.tile)]
         values += ["true" if layout is Layout.COLUMN else "false" for layout in layouts.values()]
-        return f"{self.entry}<{', '.join(values)}>" if values else self.entry
+        return f"{step.entry}<{', '.join(values)}>" if values else step.entry
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

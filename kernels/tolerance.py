@@ -12,7 +12,7 @@ FLOAT32_UNIT_ROUNDOFF = 2.0**-24
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tolerance:
-    """Accept ``|got - want| <= factor * unit_roundoff * condition`` elementwise.
+    """Accept ``|got - want| <= factor * unit_roundoff * condition + output_roundoff * |want|``.
 
     ``condition`` is what the operation sums in absolute value, for a matrix product
     ``|alpha| * (|A| @ |B|) + |beta * C|``. Compared so that NaN fails.
@@ -24,10 +24,12 @@ class Tolerance:
     """u of the accumulator (dimensionless)."""
     source: str
     """Where the factor comes from."""
+    output_unit_roundoff: float = 0.0
+    """u of the result's element type where that is coarser than the accumulator."""
 
     def __post_init__(self) -> None:
         """Refuse a bound that accepts anything or nothing."""
-        if not 0 < self.factor * self.unit_roundoff < 1:
+        if not 0 <= self.factor * self.unit_roundoff < 1 or not 0 <= self.output_unit_roundoff < 1:
             msg = f"tolerance {self.factor} * {self.unit_roundoff} must lie between 0 and 1"
             raise ToleranceError(msg)
 
@@ -37,7 +39,35 @@ class Tolerance:
         return self.factor * self.unit_roundoff
 
 
-def zero_mean_dot_product(*, unit_roundoff: float, factor: float = 16.0) -> Tolerance:
+def exact() -> Tolerance:
+    """Return the bound for moving data: every element arrives as it is."""
+    return Tolerance(factor=0.0, unit_roundoff=0.0, source="nothing is computed")
+
+
+def softmax_row(*, unit_roundoff: float, factor: float = 4.0) -> Tolerance:
+    """Return the bound for softmax over a row, and for sums weighted by it.
+
+    The condition its references give counts roundings: of the difference from the row's largest
+    element, of the exponential, of the sum, of the quotient, each of them a few units. TF32 or half
+    anywhere is far out.
+
+    Args:
+        unit_roundoff: u of float32, 2**-24 (dimensionless).
+        factor: Accepted multiples of u times the condition (dimensionless).
+
+    Source: Blanchard, Higham & Higham, IMA J. Numer. Anal. 41 (2021) 2311 for the form: the error
+    of a shifted softmax grows with the distance from the largest element.
+    """
+    return Tolerance(
+        factor=factor,
+        unit_roundoff=unit_roundoff,
+        source="Blanchard, Higham & Higham 2021",
+    )
+
+
+def zero_mean_dot_product(
+    *, unit_roundoff: float, factor: float = 16.0, output_unit_roundoff: float = 0.0
+) -> Tolerance:
     """Return the bound for dot products of zero-mean random data, summed in any order.
 
     Rounding errors of zero-mean data behave as a random walk: for N(0, 1) inputs the largest
@@ -49,6 +79,7 @@ def zero_mean_dot_product(*, unit_roundoff: float, factor: float = 16.0) -> Tole
     Args:
         unit_roundoff: u of the accumulator, 2**-24 for float32 (dimensionless).
         factor: Accepted multiples of u·(|A|·|B|) (dimensionless).
+        output_unit_roundoff: u of the result's element type, 0 where it is the accumulator's.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1 for the form;
     Higham & Mary, SIAM J. Sci. Comput. 41 (2019) A2815 for the probabilistic view; the figures
@@ -58,4 +89,5 @@ def zero_mean_dot_product(*, unit_roundoff: float, factor: float = 16.0) -> Tole
         factor=factor,
         unit_roundoff=unit_roundoff,
         source="Higham 2002, 3.1; Higham & Mary 2019; factor measured on zero-mean data",
+        output_unit_roundoff=output_unit_roundoff,
     )

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from ci.devices.errors import DeviceError
-from ci.devices.protocol import Buffer, Device
+from ci.devices.protocol import Buffer, Device, StepLaunch
 from ci.devices.simulator import SimulatorDevice
 from kernels.build import BuiltKernel, BuiltStage, Cubin
 from kernels.nvrtc import compile_text
@@ -152,9 +152,10 @@ class KernelFuzz:
         launch = Launch(grid=(BLOCKS, 1, 1), block=(THREADS, 1, 1), dynamic_shared_bytes=0)
         for device in self._devices:
             given = inputs(seed)
-            buffers = [Buffer(name=name, data=data) for name, data in given.items()]
+            buffers = tuple(Buffer(name=name, data=data) for name, data in given.items())
+            step = StepLaunch(variant=str(seed), launch=launch, arguments=buffers)
             try:
-                execution = device.run(built, str(seed), launch, buffers, count=False)
+                execution = device.run(built, [step], count=False)
             except DeviceError as error:
                 return device.name, str(error)
             if execution.findings:

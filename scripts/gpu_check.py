@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ci.check.references import Reference, device_reference
+from ci.check.reference import Reference
+from ci.check.references import device_reference
 from ci.check.run import check_case, check_stage
 from ci.devices.cublas import PreparedGemm, column_major
 from ci.devices.cuda import CudaDevice
@@ -29,7 +30,7 @@ from ci.verbs.context import cache_folder
 from kernels.build import build_stage
 from kernels.operands import Floats, normal
 from kernels.spec import CudaStage, Ladder, Layout, Role, Suite
-from scripts.sgemm_ladder import sgemm
+from scripts.suite_ladders import sgemm
 
 EXTENT = 4096
 LAUNCHES = 10

@@ -1,13 +1,15 @@
-"""Compares the simulator's counters of every SGEMM stage with Nsight Compute's, number by number.
+"""Compares the simulator's counters of every stage with Nsight Compute's, number by number.
 
-``python -m scripts.ncu_stages profile FILE.csv`` runs ncu, on a machine with a GPU;
-``python -m scripts.ncu_stages compare FILE.csv`` simulates, anywhere, and prints both.
+``python -m scripts.ncu_stages predict FOLDER`` simulates every stage at both check sizes of its
+ladder, anywhere, and writes ``predicted-N.json``; ``profile FOLDER`` runs ncu on a machine with a
+GPU and writes ``profiled-N.csv``; ``compare FOLDER`` reads both and writes a table, ``ncu.md``.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
@@ -21,9 +23,10 @@ from ci.devices.simulator import SimulatorDevice
 from ci.static.disassembly import disassemble, shared_widths
 from ci.verbs.context import cache_folder
 from kernels.build import WIDTHS_ARCH, build_stage
-from scripts.sgemm_ladder import sgemm
+from scripts.suite_ladders import rungs, suite
 
-SIZE = {"M": 256, "N": 256, "K": 256}
+SIZES = (0, 1)
+"""Check sizes of each ladder: the even one and the ragged one."""
 METRICS = {
     "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
@@ -40,55 +43,80 @@ Counts = Mapping[str, int]
 
 
 def main() -> int:
-    """Profile, or compare and return 1 if a number differs."""
-    action, path = sys.argv[1], Path(sys.argv[2])
+    """Predict, profile, or compare and return 1 if a number differs."""
+    action, folder = sys.argv[1], Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    if action == "predict":
+        return predict(folder)
     if action == "profile":
-        return profile(path)
-    names = [stage.name for stage in sgemm()[2]]
-    measured = read(path.read_text(encoding="utf-8"))
-    if len(measured) != len(names):
-        print(f"{path}: {len(measured)} launches, expected {len(names)}, one a stage")
-        return 2
+        return max(profile(folder / f"profiled-{number}.csv", number) for number in SIZES)
+    return compare(folder)
+
+
+def predict(folder: Path) -> int:
+    """Write the simulator's counters of every stage."""
+    names = [rung.name for rung in rungs()]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        simulated = list(pool.map(simulate, range(len(names))))
-    differing = 0
-    print(f"{'stage':20} {'counter':24} {'simulator':>12} {'ncu':>12}")
-    for name, ours, theirs in zip(names, simulated, measured, strict=True):
-        for counter in METRICS:
-            same = ours[counter] == theirs[counter]
-            differing += not same
-            mark = "" if same else "  differs"
-            print(f"{name:20} {counter:24} {ours[counter]:12,} {theirs[counter]:12,}{mark}")
-    print(f"{differing} of {len(names) * len(METRICS)} numbers differ")
-    return int(differing > 0)
+        for number in SIZES:
+            found = list(pool.map(simulate, range(len(names)), [number] * len(names)))
+            document = json.dumps(dict(zip(names, found, strict=True)), indent=1)
+            (folder / f"predicted-{number}.json").write_text(document + "\n", encoding="utf-8")
+    return 0
 
 
-def profile(path: Path) -> int:
+def profile(path: Path, number: int) -> int:
     """Write the profiler's table of one launch a stage and return its exit code."""
+    entries = {step.entry for rung in rungs() for step in rung.stage.steps(rung.ladder.problem)}
     done = subprocess.run(
         [
             "ncu",
             "--csv",
             "--clock-control=none",
             "--target-processes=all",
-            "--kernel-name=regex:^sgemm_",
+            f"--kernel-name=regex:^({'|'.join(sorted(entries))})$",
             f"--metrics={','.join(METRICS.values())}",
             sys.executable,
             "-m",
             "scripts.stage_launches",
-            *(str(extent) for extent in SIZE.values()),
+            str(number),
         ],
         capture_output=True,
         text=True,
         check=False,
     )
     table = done.stdout[max(0, done.stdout.find('"ID",')) :]
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(table, encoding="utf-8")
     print(f"{path}: {len(read(table))} launches")
     if done.returncode != 0:
         print(done.stdout[-2000:], done.stderr[-2000:])
     return done.returncode
+
+
+def compare(folder: Path) -> int:
+    """Write the table and return 1 if a number differs."""
+    rows, differing, total = [], 0, 0
+    for number in SIZES:
+        predicted = json.loads((folder / f"predicted-{number}.json").read_text(encoding="utf-8"))
+        launches = iter(read((folder / f"profiled-{number}.csv").read_text(encoding="utf-8")))
+        for rung in rungs():
+            steps = [next(launches) for _ in rung.stage.steps(rung.ladder.problem)]
+            theirs = {counter: sum(step[counter] for step in steps) for counter in METRICS}
+            ours = predicted[rung.name]
+            off = [c for c in METRICS if ours[c] != theirs[c]]
+            total += len(METRICS)
+            differing += len(off)
+            said = "; ".join(f"{c}: {ours[c]:,} against {theirs[c]:,}" for c in off)
+            size = " x ".join(str(extent) for extent in rung.check_size(number).values())
+            rows.append(f"| `{rung.name}` | {size} | {len(METRICS) - len(off)} | {said} |")
+    head = (
+        f"{total - differing} of {total} counters are equal "
+        f"({100 * (total - differing) / total:.1f} %).\n\n"
+        f"| stage | size | equal, of {len(METRICS)} | simulator against profiler where not |\n"
+        "|---|---|---:|---|\n"
+    )
+    (folder / "ncu.md").write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
+    print(head.splitlines()[0])
+    return int(differing > 0)
 
 
 def read(table: str) -> list[Counts]:
@@ -103,20 +131,21 @@ def read(table: str) -> list[Counts]:
     return [launches[number] for number in sorted(launches)]
 
 
-def simulate(index: int) -> Counts:
-    """Return the simulator's counters of a stage."""
-    suite, ladder, stages = sgemm()
-    stage = stages[index]
+def simulate(index: int, number: int) -> Counts:
+    """Return the simulator's counters of a stage, all its kernels together."""
+    rung = rungs()[index]
     cache = cache_folder()
-    built = build_stage(suite, ladder, stage, architectures=[WIDTHS_ARCH], cache=cache)
+    built = build_stage(suite(), rung.ladder, rung.stage, architectures=[WIDTHS_ARCH], cache=cache)
     cubin = built.cubins[WIDTHS_ARCH]
     found = shared_widths(disassemble(cubin.data, cache / "sass"))
     widths = {variant: found[kernel.symbol] for variant, kernel in cubin.kernels.items()}
-    check = check_case(SimulatorDevice(widths), built, ladder, stage, SIZE)
+    size = rung.check_size(number)
+    check = check_case(SimulatorDevice(widths), built, rung.ladder, rung.stage, size)
     if check.counters is None:
-        msg = f"{stage.name}: {check.status}: {check.reason}"
+        msg = f"{rung.name}: {check.status}: {check.reason}"
         raise RuntimeError(msg)
-    return asdict(check.counters)
+    counters = asdict(check.counters)
+    return {counter: counters[counter] for counter in METRICS}
 
 
 if __name__ == "__main__":

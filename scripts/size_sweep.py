@@ -107,7 +107,7 @@ def _factors(ladder: Ladder, size: dict[str, int]) -> tuple[Floats, Floats]:
     reference = trusted_reference(ladder.problem.reference)
     scalars = {name: levels[0] for name, levels in reference.scalars.items()}
     matrices = place_operands(ladder.problem, reference, plain(ladder.problem, size, scalars))
-    return matrices["A"].logical(), matrices["B"].logical()
+    return matrices["A"].numbers(), matrices["B"].numbers()
 
 
 def _on_cpu(A: Floats, B: Floats) -> tuple[float, Floats]:

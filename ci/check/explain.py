@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ci.check.launch import output_of
-from ci.check.references import Doubles, Expected, Reference
+from ci.check.reference import Doubles, Expected, Reference
+from kernels.dtypes import DTYPES, numbers
 from kernels.operands import Floats, Matrix, is_poison, read_as
 from kernels.spec import Access, Layout, Operand, Problem
 
@@ -24,6 +25,8 @@ class Evidence:
     problem: Problem
     reference: Reference
     scalars: Mapping[str, float]
+    size: Mapping[str, int]
+    """Axis → extent."""
     tiles: Mapping[str, int]
     """Axis → what a block or step covers."""
     matrices: Mapping[str, Matrix]
@@ -35,6 +38,8 @@ class Evidence:
     wrong: NDArray[np.bool_]
     relative: float
     """Accepted error per unit of the condition; 0 where the result is exact."""
+    output_roundoff: float
+    """Accepted error per unit of the result itself."""
 
     @property
     def output(self) -> Operand:
@@ -43,8 +48,12 @@ class Evidence:
 
     @property
     def read(self) -> tuple[Operand, ...]:
-        """Return the operands that are only read."""
-        return tuple(o for o in self.problem.operands if o.access is Access.READ)
+        """Return the float operands that are only read."""
+        return tuple(
+            operand
+            for operand in self.problem.operands
+            if operand.access is Access.READ and DTYPES[operand.dtype].unit_roundoff
+        )
 
     def would_give(
         self,
@@ -60,7 +69,7 @@ class Evidence:
             {**self.inputs, **(inputs or {})}, {**self.scalars, **(scalars or {})}
         )
         known = self.wrong & np.isfinite(alternative.value)
-        fitting = known & _alike(self.got, alternative, self.relative)
+        fitting = known & _alike(self.got, alternative, self)
         poison = self.wrong & np.isnan(alternative.value) & np.isnan(self.got)
         enough = 2 * int((fitting | poison).sum()) >= int(self.wrong.sum())
         return bool(fitting.any() and (fitting == known).all() and enough)
@@ -72,18 +81,19 @@ def explain(evidence: Evidence) -> list[str]:
     return [_where(evidence), *[guess for guess in guesses if guess][:1]]
 
 
-def _alike(got: Doubles, expected: Expected, relative: float) -> NDArray[np.bool_]:
+def _alike(got: Doubles, expected: Expected, evidence: Evidence) -> NDArray[np.bool_]:
     with np.errstate(invalid="ignore"):
-        alike: NDArray[np.bool_] = np.abs(got - expected.value) <= relative * expected.condition
+        bound = evidence.relative * expected.condition
+        bound += evidence.output_roundoff * np.abs(expected.value)
+        alike: NDArray[np.bool_] = np.abs(got - expected.value) <= bound
     return alike
 
 
 def _where(evidence: Evidence) -> str:
     """Return which part of the output is wrong, in tiles where it starts at a tile's edge."""
-    wrong = evidence.wrong
+    wrong, tiles = _folded(evidence)
     if wrong.all():
         return "every element"
-    tiles = [evidence.tiles[axis] for axis in evidence.output.axes]
     edges = [extent // tile * tile for extent, tile in zip(wrong.shape, tiles, strict=True)]
     clauses = []
     for i, word in enumerate(("row", "column")):
@@ -99,11 +109,19 @@ def _where(evidence: Evidence) -> str:
     return "in every row and column"
 
 
+def _folded(evidence: Evidence) -> tuple[NDArray[np.bool_], list[int]]:
+    """Return where the output is wrong along its last two axes, and a block's extent there."""
+    *_, rows, columns = (1, *evidence.output.extents(evidence.size))
+    wrong: NDArray[np.bool_] = np.any(evidence.wrong.reshape(-1, rows, columns), axis=0)
+    tiles = [evidence.tiles[axis] for axis in evidence.output.axes[-2:]]
+    return wrong, [*([1] if len(tiles) == 1 else []), *tiles]
+
+
 def _not_written(evidence: Evidence) -> str:
-    now = evidence.matrices[evidence.output.name].logical().copy().view(np.uint32)
-    before = evidence.inputs[evidence.output.name].view(np.uint32)
-    unchanged = (now == before)[evidence.wrong].all()
-    held = "poison" if is_poison(evidence.inputs[evidence.output.name]).all() else "what they held"
+    now = evidence.matrices[evidence.output.name].numbers().copy().view(np.uint32)
+    old = evidence.inputs[evidence.output.name]
+    unchanged = (now == old.view(np.uint32))[evidence.wrong].all()
+    held = "poison" if is_poison(old, evidence.output.dtype).all() else "what they held"
     return f"these elements were not written, they still hold {held}" if unchanged else ""
 
 
@@ -123,7 +141,8 @@ def _poison_read(evidence: Evidence) -> str:
 
 def _scalar_replaced(evidence: Evidence) -> str:
     for name, value in evidence.scalars.items():
-        for other in (0.0, 1.0):
+        others = evidence.reference.scalars[name] if isinstance(value, int) else (0.0, 1.0)
+        for other in others:
             if value != other and evidence.would_give(scalars={name: other}):
                 return f"this is the result with {name} = {other:g} instead of {value:g}"
     return ""
@@ -144,7 +163,7 @@ def _wrong_writing(evidence: Evidence) -> str:
     for layout, ld in _other_readings(evidence, matrix):
         values = _reread(matrix, layout, ld)
         with np.errstate(invalid="ignore"):
-            alike = _alike(values.astype(np.float64), expected, evidence.relative)
+            alike = _alike(values.astype(np.float64), expected, evidence)
         # Elements written on top of each other, and past the end, are lost.
         if 2 * int(alike.sum()) > alike.size:
             return (
@@ -155,7 +174,7 @@ def _wrong_writing(evidence: Evidence) -> str:
 
 def _summed_tail_dropped(evidence: Evidence) -> str:
     for axis in _summed_axes(evidence):
-        extent = dict(_extents(evidence))[axis]
+        extent = evidence.size[axis]
         for step in (evidence.tiles[axis], 8, 4):
             kept = extent // step * step
             if kept < extent and evidence.would_give(inputs=_first_terms(evidence, axis, kept)):
@@ -189,7 +208,7 @@ def _other_readings(evidence: Evidence, matrix: Matrix) -> Iterable[tuple[Layout
     """Return the wrong layouts and leading dimensions a kernel may have mixed up."""
     own = (matrix.layout, matrix.leading_dimension)
     lds = [m.leading_dimension for m in evidence.matrices.values()]
-    lds += [extent for _, extent in _extents(evidence)]
+    lds += list(evidence.size.values())
     candidates = [(layout, ld) for layout in Layout for ld in (own[1], *sorted(set(lds)))]
     candidates.sort(key=lambda c: (c[1] != own[1], c[0] is not own[0]))
     return (candidate for candidate in dict.fromkeys(candidates) if candidate != own)
@@ -206,7 +225,7 @@ def _as(matrix: Matrix, layout: Layout, ld: int) -> str:
 
 def _reread(matrix: Matrix, layout: Layout, ld: int) -> Floats:
     """Return the matrix's memory read another way; NaN where that leaves the memory."""
-    buffer = matrix.buffer()
+    buffer = numbers(matrix.buffer(), matrix.dtype)
     indices = np.arange(sum((extent - 1) * ld for extent in matrix.shape) + max(matrix.shape))
     reading = read_as(indices, matrix.shape, layout, ld)
     inside = reading < buffer.size
@@ -214,27 +233,28 @@ def _reread(matrix: Matrix, layout: Layout, ld: int) -> Floats:
     return values
 
 
-def _extents(evidence: Evidence) -> tuple[tuple[str, int], ...]:
-    """Return (axis, extent) of every axis."""
-    return tuple(
-        {
-            axis: extent
-            for operand in evidence.problem.operands
-            for axis, extent in zip(
-                operand.axes, evidence.matrices[operand.name].shape, strict=True
-            )
-        }.items()
-    )
-
-
 def _summed_axes(evidence: Evidence) -> list[str]:
-    return [axis for axis in evidence.problem.axes if axis not in evidence.output.axes]
+    """Return the axes the operation sums over, where all operands that have them are matrices."""
+    packed = {
+        name
+        for operand in evidence.problem.operands
+        for name in operand.axes
+        if operand.access is Access.READ and not DTYPES[operand.dtype].unit_roundoff
+    }
+    stems = {name.partition("/")[0] for name in packed}
+    return [
+        axis
+        for axis in evidence.problem.axes
+        if axis not in evidence.output.axes and axis not in stems
+    ]
 
 
 def _first_terms(evidence: Evidence, axis: str, kept: int) -> dict[str, Floats]:
     """Return the inputs cut to the first ``kept`` terms of a summed axis."""
     return {
-        operand.name: evidence.inputs[operand.name].take(range(kept), axis=operand.axes.index(axis))
+        operand.name: evidence.inputs[operand.name].take(
+            range(kept), axis=operand.axes.index(axis) - len(operand.axes)
+        )
         for operand in evidence.read
         if axis in operand.axes
     }

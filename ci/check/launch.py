@@ -1,26 +1,16 @@
-"""How operands become the arguments of a launch: layout flags, parameters, column-major results."""
+"""How operands become the launches of a stage: flags, parameters, column-major results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ci.check.errors import CheckError
-from ci.devices.protocol import Argument, Buffer
+from ci.devices.protocol import Argument, Buffer, StepLaunch
+from kernels.build import step_variant
 from kernels.operands import Matrix
-from kernels.spec import Access, CudaStage, Launch, Layout, Operand, Problem, Tile
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Prepared:
-    """Everything a device is told about one launch."""
-
-    variant: str
-    """Which instantiation, such as ``A=row,B=column``."""
-    launch: Launch
-    arguments: tuple[Argument, ...]
+from kernels.spec import Access, CudaStage, Layout, Operand, Problem, Tile
 
 
 def output_of(problem: Problem) -> Operand:
@@ -29,7 +19,8 @@ def output_of(problem: Problem) -> Operand:
     Raises:
         CheckError: There is none, or more than one.
     """
-    written = [operand for operand in problem.operands if operand.access is not Access.READ]
+    results = (Access.UPDATE, Access.WRITE)
+    written = [operand for operand in problem.operands if operand.access in results]
     if len(written) != 1:
         raise CheckError(f"{problem.name}: writes {len(written)} operands, expected one")
     return written[0]
@@ -43,8 +34,8 @@ def prepare(
     matrices: Mapping[str, Matrix],
     size: Mapping[str, int],
     scalars: Mapping[str, float],
-) -> Prepared:
-    """Return the launch of a stage on operands in memory.
+) -> tuple[StepLaunch, ...]:
+    """Return the launches of a stage on operands in memory, one a kernel.
 
     Kernels write a row-major result. A column-major one is launched as its transpose: the same
     memory, read as row-major, is Cᵀ = Bᵀ·Aᵀ, so the entry gets B for its A with the other layout,
@@ -53,7 +44,7 @@ def prepare(
     Args:
         problem: The operation.
         stage: Its implementation.
-        tile: Tile parameters of the built kernel.
+        tile: Tile parameters of the built kernels.
         matrices: Operand → memory.
         size: Axis → extent.
         scalars: Scalar parameter → value.
@@ -74,13 +65,16 @@ def prepare(
         operand.name: _layout(matrices[theirs.get(operand.name, operand.name)], flip=exchanged)
         for operand in problem.flagged_operands()
     }
+    label = ",".join(f"{name}={layout.value}" for name, layout in flags.items())
     entry_size = {axis: size[theirs.get(axis, axis)] for axis in problem.axes}
-    return Prepared(
-        variant=",".join(f"{name}={layout.value}" for name, layout in flags.items()),
-        launch=stage.launch(entry_size, tile),
-        arguments=tuple(
-            _argument(name, entry_size, matrices, theirs, scalars) for name in problem.parameters
-        ),
+    known = _arguments(problem, entry_size, matrices, theirs, scalars)
+    return tuple(
+        StepLaunch(
+            variant=step_variant(label, number, step),
+            launch=step.launch(entry_size, tile),
+            arguments=tuple(_argument(name, known, scalars) for name in step.parameters),
+        )
+        for number, step in enumerate(stage.steps(problem))
     )
 
 
@@ -96,32 +90,39 @@ def _layout(matrix: Matrix, *, flip: bool) -> Layout:
     return Layout.ROW if matrix.layout is Layout.COLUMN else Layout.COLUMN
 
 
-def _argument(
-    parameter: str,
+def _arguments(
+    problem: Problem,
     entry_size: Mapping[str, int],
     matrices: Mapping[str, Matrix],
     theirs: Mapping[str, str],
     scalars: Mapping[str, float],
-) -> Argument:
-    """Return the argument of one parameter of the entry; see ``Problem.parameters``.
+) -> dict[str, Argument]:
+    """Return the argument of every name a kernel may have; see ``Problem.parameters``."""
+    known: dict[str, Argument] = {axis: np.int32(extent) for axis, extent in entry_size.items()}
+    for operand in problem.operands:
+        matrix = matrices[theirs.get(operand.name, operand.name)]
+        data = matrix.buffer()
+        known[operand.name] = Buffer(
+            name=operand.name,
+            data=data,
+            misalignment_bytes=matrix.misalignment * data.itemsize,
+            scratch=operand.access is Access.SCRATCH,
+        )
+        known[f"ld{operand.name.lower()}"] = np.int32(matrix.leading_dimension)
+    for name, value in scalars.items():
+        known[name] = np.int32(value) if isinstance(value, int) else np.float32(value)
+    return known
+
+
+def _argument(name: str, known: Mapping[str, Argument], scalars: Mapping[str, float]) -> Argument:
+    """Return the argument of one parameter of an entry.
 
     Raises:
-        CheckError: It is none of the kinds described there.
+        CheckError: It is none of the kinds described at ``Problem.parameters``.
     """
-    if parameter in entry_size:
-        return np.int32(entry_size[parameter])
-    if parameter in matrices:
-        matrix = matrices[theirs.get(parameter, parameter)]
-        data = matrix.buffer()
-        return Buffer(
-            name=parameter, data=data, misalignment_bytes=matrix.misalignment * data.itemsize
-        )
-    for name in matrices:
-        if parameter == f"ld{name.lower()}":
-            return np.int32(matrices[theirs.get(name, name)].leading_dimension)
-    if parameter in scalars:
-        return np.float32(scalars[parameter])
+    if name in known:
+        return known[name]
     raise CheckError(
-        f"parameter {parameter} is no axis, operand or leading dimension of the problem, and its "
+        f"parameter {name} is no axis, operand or leading dimension of the problem, and its "
         f"reference knows the scalars {', '.join(scalars)} only (rename it, or add it there)"
     )

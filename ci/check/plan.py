@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from ci.check.combination import Combination, Draft, odd, tight, vector
 from ci.check.launch import exchanged_names
 from ci.check.pairwise import covering_rows
-from ci.check.references import Reference
-from kernels.spec import Access, CudaStage, Layout, Problem, Tile
+from ci.check.reference import Reference
+from kernels.spec import Access, CudaStage, Problem, Tile
 
 DEFAULT_TILE = 8
 """Steps of a summed axis for a stage that declares no tile."""
@@ -18,95 +18,11 @@ DEFAULT_TILE = 8
 LARGEST_TILE = 256
 """No block covers more of an axis than this; beyond it the search for the edge gives up."""
 
-VECTOR = 4
-"""Elements of the widest access, 16 bytes of float32."""
-
-
-class Contents(enum.Enum):
-    """What the operands hold."""
-
-    RANDOM = "random"
-    """Zero-mean N(0, 1)."""
-    INTEGERS = "integers"
-    """Small integers: the result is exact, whatever the order of summation."""
-    NOT_FINITE = "NaN and infinity"
-    """Random, with NaN and infinities that must reach just the elements they belong to."""
-    CANCELLING = "cancelling"
-    """Random, with sums that cancel to nearly 0: a purely relative bound would fail here."""
-
-
-SWEPT_CONTENTS = (Contents.RANDOM, Contents.INTEGERS)
-"""The contents every other factor is combined with."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Combination:
-    """One launch of a plan: a level of every factor."""
-
-    size: Mapping[str, int]
-    """Axis → extent."""
-    layouts: Mapping[str, Layout]
-    """Operand → layout."""
-    leading_dimensions: Mapping[str, int]
-    """Operand → elements."""
-    misalignments: Mapping[str, int]
-    """Operand → elements by which its address misses the allocator's alignment."""
-    scalars: Mapping[str, float]
-    contents: Contents
-
-    @property
-    def name(self) -> str:
-        """Return the combination as sub-checks name it."""
-        words = [f"{axis}={extent}" for axis, extent in self.size.items()]
-        words += [f"{operand}={layout.value}" for operand, layout in self.layouts.items()]
-        words += [f"ld{name.lower()}={ld}" for name, ld in self.leading_dimensions.items()]
-        words += [f"{name}+{by}" for name, by in self.misalignments.items() if by]
-        words += [f"{name}={value:g}" for name, value in self.scalars.items()]
-        return " ".join([*words, self.contents.value])
-
-
-def _tight(extent: int) -> int:
-    return extent
-
-
-def _odd(extent: int) -> int:
-    return extent + 1 + extent % 2
-
-
-def _vector(extent: int) -> int:
-    return (extent // VECTOR + 1) * VECTOR
-
-
-LEADING_DIMENSIONS: tuple[Callable[[int], int], ...] = (_tight, _odd, _vector)
+LEADING_DIMENSIONS = (tight, odd, vector)
 """Without slack; odd, so that every other row is misaligned; and one that invites vector accesses
 even where the extent does not."""
-
 MISALIGNMENTS = (0, 1)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Draft:
-    """A combination whose size is still to be fitted to the stage's domain."""
-
-    size: Mapping[str, int]
-    layouts: Mapping[str, Layout]
-    rules: Mapping[str, Callable[[int], int]]
-    """Operand → contiguous extent → leading dimension."""
-    misalignments: Mapping[str, int]
-    scalars: Mapping[str, float]
-    contents: Contents
-
-    def at(self, problem: Problem, size: Mapping[str, int]) -> Combination:
-        """Return the combination at a size."""
-        inner = {o.name: o.axes[self.layouts[o.name] is Layout.ROW] for o in problem.operands}
-        return Combination(
-            size=size,
-            layouts=self.layouts,
-            leading_dimensions={name: self.rules[name](size[inner[name]]) for name in inner},
-            misalignments=self.misalignments,
-            scalars=self.scalars,
-            contents=self.contents,
-        )
+"""In units of the operand's alignment."""
 
 
 def plan(
@@ -120,36 +36,14 @@ def plan(
     if the stage does not take that either, the combination is left out.
     """
     tiles = tile_extents(problem, stage, tile)
-    drafts = (*_swept(problem, reference, tiles), *_directed(problem, tiles))
+    drafts = (*_swept(problem, reference, tiles), *reference.directed(problem, tiles))
     fitted = ((draft, _in_domain(problem, stage, draft.size, tiles)) for draft in drafts)
     return tuple(draft.at(problem, size) for draft, size in fitted if size is not None)
 
 
 def plain(problem: Problem, size: Mapping[str, int], scalars: Mapping[str, float]) -> Combination:
     """Return random contents in the first layouts, without slack and misalignment."""
-    return _draft(problem, size, scalars).at(problem, size)
-
-
-def _draft(
-    problem: Problem,
-    size: Mapping[str, int],
-    scalars: Mapping[str, float],
-    *,
-    layouts: Sequence[Layout] = (),
-    rule: Callable[[int], int] = _tight,
-    contents: Contents = Contents.RANDOM,
-) -> _Draft:
-    """Return a draft with one rule for all leading dimensions; no layouts: the first ones."""
-    names = [operand.name for operand in problem.operands]
-    layouts = layouts or [operand.layouts[0] for operand in problem.operands]
-    return _Draft(
-        size=size,
-        layouts=dict(zip(names, layouts, strict=True)),
-        rules=dict.fromkeys(names, rule),
-        misalignments=dict.fromkeys(names, 0),
-        scalars=scalars,
-        contents=contents,
-    )
+    return Draft(size=size, scalars=scalars).at(problem, size)
 
 
 def tile_extents(problem: Problem, stage: CudaStage, tile: Tile) -> dict[str, int]:
@@ -168,14 +62,16 @@ def tile_extents(problem: Problem, stage: CudaStage, tile: Tile) -> dict[str, in
 def _block_extent(problem: Problem, stage: CudaStage, tile: Tile, axis: str) -> int | None:
     ones = dict.fromkeys(problem.axes, 1)
     for extent in range(2, LARGEST_TILE + 2):
-        if math.prod(stage.launch(ones | {axis: extent}, tile).grid) > 1:
+        size = ones | {axis: extent}
+        if any(math.prod(step.launch(size, tile).grid) > 1 for step in stage.steps(problem)):
             return extent - 1
     return None
 
 
 def _levels(problem: Problem, axis: str, tile: int) -> tuple[int, ...]:
     """Return the extents to try: around the edge of the tile, and far from it."""
-    summed = all(axis not in o.axes for o in problem.operands if o.access is not Access.READ)
+    results = (Access.UPDATE, Access.WRITE)
+    summed = all(axis not in o.axes for o in problem.operands if o.access in results)
     # Three steps of the main loop, the last one ragged, fill and drain a double buffer.
     other = 2 * tile + 3 if summed else _prime_up_to(tile // 2)
     return tuple(sorted({max(extent, 1) for extent in (1, other, tile - 1, tile, tile + 1)}))
@@ -188,27 +84,47 @@ def _prime_up_to(limit: int) -> int:
     return 2
 
 
-def _swept(problem: Problem, reference: Reference, tiles: Mapping[str, int]) -> Iterator[_Draft]:
+def _swept(problem: Problem, reference: Reference, tiles: Mapping[str, int]) -> Iterator[Draft]:
     """Return the rows of the covering array."""
-    extents = {axis: _levels(problem, axis, tiles[axis]) for axis in problem.axes}
-    names = [operand.name for operand in problem.operands]
-    counts = {axis: len(levels) for axis, levels in extents.items()}
-    for operand in problem.operands:
-        counts[operand.name] = len(operand.layouts)
-        counts[f"ld {operand.name}"] = len(LEADING_DIMENSIONS)
-        counts[f"at {operand.name}"] = len(MISALIGNMENTS)
-    counts |= {name: len(levels) for name, levels in reference.scalars.items()}
-    counts["contents"] = len(SWEPT_CONTENTS)
+    factors = _factors(problem, reference, tiles)
     masking = frozenset((n, reference.scalars[n].index(v)) for n, v in reference.masking.items())
-    for row in covering_rows(counts, masking):
-        yield _Draft(
-            size={axis: extents[axis][row[axis]] for axis in problem.axes},
-            layouts={o.name: o.layouts[row[o.name]] for o in problem.operands},
-            rules={name: LEADING_DIMENSIONS[row[f"ld {name}"]] for name in names},
-            misalignments={name: MISALIGNMENTS[row[f"at {name}"]] for name in names},
-            scalars={name: levels[row[name]] for name, levels in reference.scalars.items()},
-            contents=SWEPT_CONTENTS[row["contents"]],
+    for row in covering_rows({name: len(levels) for name, levels in factors.items()}, masking):
+        # Each factor's level, under the factor's name.
+        level = {name: levels[row[name]] for name, levels in factors.items()}
+        yield Draft(
+            size=_chosen(level, problem.axes),
+            scalars=_chosen(level, reference.scalars),
+            layouts=_chosen(level, [o.name for o in problem.operands]),
+            rules=_chosen(level, [o.name for o in problem.operands], "ld "),
+            misalignments=_chosen(level, [o.name for o in problem.operands], "at "),
+            contents=level["contents"],
         )
+
+
+def _factors(
+    problem: Problem, reference: Reference, tiles: Mapping[str, int]
+) -> dict[str, Sequence[Any]]:
+    """Return factor → levels. A factor with one level is left out, unless everything needs it."""
+    factors: dict[str, Sequence[Any]] = {
+        axis: reference.extents.get(axis) or _levels(problem, axis, tiles[axis])
+        for axis in problem.axes
+    }
+    for operand in problem.operands:
+        if operand.access is Access.SCRATCH:
+            continue
+        # Without a transposed form there is no launch that writes another layout.
+        written = operand.access is not Access.READ and not problem.transposed
+        if len(operand.layouts) > 1 and not written:
+            factors[operand.name] = operand.layouts
+        if problem.has_leading_dimension(operand):
+            factors[f"ld {operand.name}"] = LEADING_DIMENSIONS
+        factors[f"at {operand.name}"] = [by * operand.alignment for by in MISALIGNMENTS]
+    return {**factors, **reference.scalars, "contents": reference.contents}
+
+
+def _chosen(level: Mapping[str, Any], names: Iterable[str], prefix: str = "") -> dict[str, Any]:
+    """Return name → level of the factors ``prefix + name`` that there are."""
+    return {name: level[prefix + name] for name in names if prefix + name in level}
 
 
 def _in_domain(
@@ -224,24 +140,3 @@ def accepts(problem: Problem, stage: CudaStage, size: Mapping[str, int]) -> bool
     theirs = exchanged_names(problem)
     exchanged = {axis: size[theirs.get(axis, axis)] for axis in size}
     return stage.domain(size) is None and stage.domain(exchanged) is None
-
-
-def _directed(problem: Problem, tiles: Mapping[str, int]) -> tuple[_Draft, ...]:
-    """Return the combinations of a matrix product that no pair of levels stands for."""
-    row, column = Layout.ROW, Layout.COLUMN
-    product, both = {"alpha": 1.0, "beta": 0.0}, {"alpha": -1.5, "beta": 0.75}
-    ragged = {axis: extent + 1 for axis, extent in tiles.items()}
-    # Whole vectors, but no whole tile: all a stage needs to take its widest accesses everywhere.
-    vectors = {axis: _vector(extent) for axis, extent in tiles.items()}
-    vectors["N"] += VECTOR
-    return (
-        _draft(problem, vectors, product, contents=Contents.CANCELLING),
-        _draft(problem, vectors, both, layouts=(row, column, column), rule=_vector),
-        _draft(problem, vectors, both, layouts=(column, row, column), rule=_vector),
-        _draft(problem, vectors, product, layouts=(column, column, row), rule=_vector),
-        _draft(problem, ragged, both, contents=Contents.NOT_FINITE),
-        # CUDA_gemm#6, tilelang#2381: the tail of K dropped silently, K = 8n + 3.
-        _draft(problem, {"M": 100, "N": 100, "K": 99}, both),
-        # NVIDIA/cutlass#49: misaligned accesses at odd extents.
-        _draft(problem, {"M": 2, "N": 4, "K": 3}, product),
-    )

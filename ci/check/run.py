@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ci.check.combination import Combination
 from ci.check.contents import place_operands
 from ci.check.judge import judge, remember
 from ci.check.launch import prepare
-from ci.check.plan import Combination, plain, plan, tile_extents
-from ci.check.references import Reference, trusted_reference
-from ci.check.sums import summed, summed_lines
+from ci.check.plan import plain, plan, tile_extents
+from ci.check.reference import Reference
+from ci.check.references import trusted_reference
 from ci.devices.errors import DeviceError, NotEmulatedError, StepLimitError
 from ci.devices.protocol import Device, Execution
+from ci.devices.sums import merged_findings, summed, summed_lines
 from ci.results.model import Counters, Finding, LineCounters, Status, SubCheck
 from kernels.build import BuiltStage
 from kernels.spec import CudaStage, Ladder
@@ -87,7 +89,9 @@ def check_stage(
             return _broken_off(subchecks, executions, _status_of(error), reason)
         subchecks.append(subcheck)
         executions.append(execution)
-    findings = _merged(finding for execution in executions for finding in execution.findings)
+    findings = merged_findings(
+        finding for execution in executions for finding in execution.findings
+    )
     status, reason = _verdict(subchecks, findings)
     passed = status is Status.PASSED
     return StageCheck(
@@ -106,7 +110,9 @@ def _broken_off(
     """Return what a plan showed that did not come to its end."""
     return StageCheck(
         subchecks=tuple(subchecks),
-        findings=_merged(finding for execution in executions for finding in execution.findings),
+        findings=merged_findings(
+            finding for execution in executions for finding in execution.findings
+        ),
         status=status,
         reason=reason,
         counters=None,
@@ -148,7 +154,7 @@ def check_case(
         subcheck, execution = _launch(device, built, ladder, stage, combination, reference)
     except DeviceError as error:
         return _unfinished(_status_of(error), str(error))
-    findings = _merged(execution.findings)
+    findings = merged_findings(execution.findings)
     status, reason = _verdict([subcheck], findings)
     return CaseCheck(
         subcheck=subcheck,
@@ -172,8 +178,8 @@ def _launch(
     problem = ladder.problem
     tile = device.tile(built)
     matrices = place_operands(problem, reference, combination)
-    before = remember(matrices)
-    prepared = prepare(
+    before = remember(problem, matrices)
+    steps = prepare(
         problem,
         stage,
         tile,
@@ -181,21 +187,11 @@ def _launch(
         size=combination.size,
         scalars=combination.scalars,
     )
-    execution = device.run(built, prepared.variant, prepared.launch, prepared.arguments, count=True)
+    execution = device.run(built, steps, count=True)
     tiles = tile_extents(problem, stage, tile)
     subcheck = judge(problem, reference, combination, tiles=tiles, matrices=matrices, before=before)
     findings = tuple(replace(f, subcheck=combination.name) for f in execution.findings)
     return subcheck, replace(execution, findings=findings)
-
-
-def _merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return one finding a kind and source line, the first seen, with the counts added."""
-    merged: dict[tuple[str, str, int], Finding] = {}
-    for finding in findings:
-        key = (finding.kind, finding.file, finding.line)
-        seen = merged.get(key)
-        merged[key] = replace(seen, count=seen.count + finding.count) if seen else finding
-    return tuple(merged.values())
 
 
 def _verdict(subchecks: Sequence[SubCheck], findings: Sequence[Finding]) -> tuple[Status, str]:

@@ -44,7 +44,7 @@ class Mathematics(enum.Enum):
 
 
 class Element(enum.Enum):
-    """Element types of inputs, as cudaDataType numbers them; results are float32."""
+    """Element types, as cudaDataType numbers them."""
 
     FLOAT32 = 0
     FLOAT16 = 2
@@ -181,8 +181,9 @@ class Cublas:
         B: int,
         beta: float,
         C: int,
+        result: Element = Element.FLOAT32,
     ) -> None:
-        """Put ``C = alpha*A*B + beta*C`` on the stream: A and B of a type, C and sums float32.
+        """Put ``C = alpha*A*B + beta*C`` on the stream: A and B of a type, sums float32.
 
         Args:
             product: The shapes, from ``column_major``.
@@ -192,6 +193,7 @@ class Cublas:
             B: Device address.
             beta: Factor of C; 0: C is not read.
             C: Device address.
+            result: Type of C's elements.
 
         Raises:
             LaunchError: cuBLAS refuses.
@@ -211,7 +213,7 @@ class Cublas:
             ctypes.c_int(ldb),
             ctypes.byref(ctypes.c_float(beta)),
             ctypes.c_void_p(C),
-            ctypes.c_int(Element.FLOAT32.value),
+            ctypes.c_int(result.value),
             ctypes.c_int(ldc),
             ctypes.c_int(self._compute),
             ctypes.c_int(_DEFAULT_ALGORITHM),
@@ -243,6 +245,8 @@ class PreparedGemm:
     beta: float
     addresses: Mapping[str, int]
     """Operand → device address."""
+    element: Element = Element.FLOAT32
+    """Type of the elements of all three matrices."""
 
     def enqueue(self, stream: OnStream) -> None:
         """Put the product on a stream, which may be capturing and must be the handle's.
@@ -255,11 +259,20 @@ class PreparedGemm:
                 f"the cuBLAS handle is on stream {self.cublas.stream:#x}, expected {stream.ptr:#x} "
                 "(make one handle a stream)"
             )
-        self.cublas.sgemm(self.product, alpha=self.alpha, beta=self.beta, **self.addresses)
-
-
-BASELINES = frozenset({"cublas_sgemm"})
-"""What ``Problem.baseline`` may name."""
+        a, b, c = (self.addresses[name] for name in "ABC")
+        if self.element is Element.FLOAT32:
+            self.cublas.sgemm(self.product, alpha=self.alpha, A=a, B=b, beta=self.beta, C=c)
+        else:
+            self.cublas.gemm(
+                self.product,
+                self.element,
+                alpha=self.alpha,
+                A=a,
+                B=b,
+                beta=self.beta,
+                C=c,
+                result=self.element,
+            )
 
 
 def library_path() -> Path:

@@ -6,18 +6,24 @@ import hashlib
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, overload
+from typing import Any, overload
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
 
 from ci.devices.cublas import WORKSPACE_BYTES, Cublas, Mathematics, column_major
 from ci.devices.driver import gpu_facts, native, runnable
 from ci.devices.errors import LaunchError, NotEmulatedError, StepLimitError
 from ci.devices.guards import damage, guarded
-from ci.devices.protocol import Argument, Buffer, Execution
+from ci.devices.prepared import (
+    DeviceArgument,
+    Enqueueable,
+    PlacedBuffer,
+    PreparedLaunch,
+    PreparedSteps,
+    Stream,
+)
+from ci.devices.protocol import Argument, Buffer, Execution, StepLaunch
 from ci.results.model import Finding
 from kernels.build import BuiltStage, Cubin
 from kernels.operands import Floats
@@ -30,84 +36,11 @@ _STATIC_SHARED_LIMIT = 48 * 1024
 _NOT_READY = 600
 """cudaErrorNotReady."""
 _COPIED_BYTES = 1 << 30
+_NAN_BYTE = 0xFF
+"""Repeated, it is NaN in every float type."""
 
 Refusal = (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError)
 """What CuPy raises for an error of the driver or the runtime."""
-
-
-class Stream(Protocol):
-    """A CuPy stream, as far as it is used here."""
-
-    ptr: int
-
-    def __enter__(self) -> object:
-        """Make it the current one."""
-
-    def __exit__(self, *arguments: object) -> None:
-        """Make the one before it current again."""
-
-    def synchronize(self) -> None:
-        """Wait for everything on it."""
-
-    def begin_capture(self) -> None:
-        """Record what is enqueued from now on, without running it."""
-
-    def end_capture(self) -> Any:  # noqa: ANN401
-        """Return the recorded graph, which ``launch`` puts on a stream."""
-
-
-class Enqueueable(Protocol):
-    """A launch, or a product of cuBLAS, of which everything is decided."""
-
-    def enqueue(self, stream: Stream) -> None:
-        """Put it on a stream, which may be capturing."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PlacedBuffer:
-    """A buffer in device memory, between guard bands."""
-
-    name: str
-    array: Any = field(repr=False)
-    """CuPy array of the buffer's elements."""
-    memory: Any = field(repr=False)
-    """CuPy array of bytes: guard band, elements, guard band."""
-    start: int
-    """Bytes before the elements in ``memory``."""
-
-    @property
-    def address(self) -> int:
-        """Return the device address of element 0."""
-        return int(self.array.data.ptr)
-
-    def fetch(self) -> NDArray[np.generic]:
-        """Return a copy of the elements in host memory."""
-        copied: NDArray[np.generic] = self.array.get()
-        return copied
-
-
-DeviceArgument = PlacedBuffer | np.generic | NDArray[np.void]
-"""A placed buffer, a scalar of exactly the parameter's type, or a struct by value: a
-0-dimensional array, as a tensor map is (``ci.devices.tensor_maps``)."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PreparedLaunch:
-    """A launch of which everything is decided: enqueueing allocates nothing and waits for none."""
-
-    kernel: Any = field(repr=False)
-    launch: Launch
-    arguments: tuple[Any, ...] = field(repr=False)
-
-    def enqueue(self, stream: Stream) -> None:
-        """Put the launch on a stream, which may be capturing."""
-        with stream:
-            self.kernel(
-                self.launch.grid,
-                self.launch.block,
-                self.arguments,
-                shared_mem=self.launch.dynamic_shared_bytes,
-            )
 
 
 class CudaDevice:
@@ -136,24 +69,27 @@ class CudaDevice:
         """Return the tile of the code this GPU runs."""
         return self._cubin(built).tile
 
-    def run(
-        self,
-        built: BuiltStage,
-        variant: str,
-        launch: Launch,
-        arguments: Sequence[Argument],
-        *,
-        count: bool,
-    ) -> Execution:
-        """Execute one launch; see ``ci.devices.protocol.Device.run``. Nothing is counted."""
+    def run(self, built: BuiltStage, steps: Sequence[StepLaunch], *, count: bool) -> Execution:
+        """Execute the launches of a stage; see ``ci.devices.protocol.Device.run``.
+
+        Nothing is counted. A guard band is looked at after the last launch, and what happened to
+        it is told of the last kernel that has the buffer.
+        """
         del count
-        placed = [self.place(argument) for argument in arguments]
-        self.finish(self.prepare(built, variant, launch, placed))
-        expression = self._cubin(built).kernels[variant].expression
-        findings = []
-        for argument, at in zip(arguments, placed, strict=True):
-            if isinstance(argument, Buffer) and isinstance(at, PlacedBuffer):
-                findings += self._bring_back(argument, at, expression)
+        buffers = {a.name: a for step in steps for a in step.arguments if isinstance(a, Buffer)}
+        placed = {name: self.place(buffer) for name, buffer in buffers.items()}
+        users = {}
+        for step, launch in zip(
+            steps, self.prepare_steps(built, steps, placed).launches, strict=True
+        ):
+            self.finish(launch)
+            expression = self._cubin(built).kernels[step.variant].expression
+            users.update({a.name: expression for a in step.arguments if isinstance(a, Buffer)})
+        findings = [
+            finding
+            for name, buffer in buffers.items()
+            for finding in self._bring_back(buffer, placed[name], users[name])
+        ]
         return Execution(findings=tuple(findings), counters=None, lines=())
 
     @overload
@@ -171,11 +107,16 @@ class CudaDevice:
         self._require_whole()
         if not isinstance(argument, Buffer):
             return argument
-        host, start = guarded(argument.data, argument.misalignment_bytes)
+        # Of scratch memory only the guard bands are carried over, at both ends of the memory.
+        carried = argument.data[:0] if argument.scratch else argument.data
+        host, start = guarded(carried, argument.misalignment_bytes)
+        inside = argument.data.nbytes - carried.nbytes
         try:
             with self.stream:
-                memory = cupy.empty(host.size, dtype=np.uint8)
-                memory.set(host, self.stream)
+                memory = cupy.empty(host.size + inside, dtype=np.uint8)
+                memory[:start].set(host[:start], self.stream)
+                memory[start : start + inside].fill(_NAN_BYTE)
+                memory[start + inside :].set(host[start:], self.stream)
                 self.stream.synchronize()
         except (*Refusal, cupy.cuda.memory.OutOfMemoryError) as error:
             raise LaunchError(f"{argument.name}: cannot be placed on the GPU: {error}") from error
@@ -219,6 +160,28 @@ class CudaDevice:
             kernel=kernel,
             launch=launch,
             arguments=tuple(a.array if isinstance(a, PlacedBuffer) else a for a in arguments),
+        )
+
+    def prepare_steps(
+        self, built: BuiltStage, steps: Sequence[StepLaunch], placed: Mapping[str, PlacedBuffer]
+    ) -> PreparedSteps:
+        """Return the launches of a stage on buffers in place; see ``prepare``.
+
+        Args:
+            built: The compiled stage.
+            steps: Its launches.
+            placed: Buffer name → its place.
+        """
+        return PreparedSteps(
+            launches=tuple(
+                self.prepare(
+                    built,
+                    step.variant,
+                    step.launch,
+                    [placed[a.name] if isinstance(a, Buffer) else a for a in step.arguments],
+                )
+                for step in steps
+            )
         )
 
     def finish(self, prepared: PreparedLaunch) -> None:
@@ -351,10 +314,16 @@ class CudaDevice:
 
     def _bring_back(self, argument: Buffer, at: PlacedBuffer, expression: str) -> list[Finding]:
         """Copy a buffer back in place, and return what happened to its guard bands."""
-        memory = at.memory.get()
         length = argument.data.nbytes
-        argument.data.view(np.uint8)[:] = memory[at.start : at.start + length]
-        found = damage(memory, at.start, length)
+        if argument.scratch:
+            memory = np.concatenate(
+                [at.memory[: at.start].get(), at.memory[at.start + length :].get()]
+            )
+            found = damage(memory, at.start, 0)
+        else:
+            memory = at.memory.get()
+            argument.data.view(np.uint8)[:] = memory[at.start : at.start + length]
+            found = damage(memory, at.start, length)
         if found is None:
             return []
         return [

@@ -19,3 +19,7 @@ class StepLimitError(DeviceError):
 
 class NoGpuError(DeviceError):
     """This machine has no GPU that can be used, or lacks a package for it."""
+
+
+class NoBaselineError(DeviceError):
+    """There is no vendor's routine to compare with, or its library is not installed."""

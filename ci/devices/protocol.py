@@ -24,6 +24,8 @@ class Buffer:
     """One-dimensional, contiguous; read and written in place."""
     misalignment_bytes: int = 0
     """The address of element 0 modulo 256; 0 is what an allocator gives."""
+    scratch: bool = False
+    """Whether its elements mean nothing before and after: a device need not carry them over."""
 
 
 Argument = Buffer | np.generic
@@ -31,8 +33,20 @@ Argument = Buffer | np.generic
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class StepLaunch:
+    """Everything a device is told about the launch of one kernel."""
+
+    variant: str
+    """Which of the stage's kernels, such as ``A=row,B=column``; see ``kernels.build``."""
+    launch: Launch
+    """Grid, block and dynamic shared memory."""
+    arguments: tuple[Argument, ...]
+    """In the entry's parameter order."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Execution:
-    """What one launch did, besides writing its buffers."""
+    """What the launches of one stage did, besides writing their buffers."""
 
     findings: tuple[Finding, ...]
     counters: Counters | None
@@ -55,22 +69,12 @@ class Device(Protocol):
         """
         ...
 
-    def run(
-        self,
-        built: BuiltStage,
-        variant: str,
-        launch: Launch,
-        arguments: Sequence[Argument],
-        *,
-        count: bool,
-    ) -> Execution:
-        """Execute one launch and return what was seen.
+    def run(self, built: BuiltStage, steps: Sequence[StepLaunch], *, count: bool) -> Execution:
+        """Execute the launches of a stage in order and return what was seen.
 
         Args:
             built: The compiled stage.
-            variant: Which instantiation, such as ``A=row,B=column``.
-            launch: Grid, block and dynamic shared memory.
-            arguments: In the entry's parameter order.
+            steps: One launch a kernel; buffers of one name are one memory throughout.
             count: Whether to count memory traffic, which costs time.
 
         Raises:

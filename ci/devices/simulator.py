@@ -10,10 +10,10 @@ import numpy as np
 
 from ci import simulator
 from ci.devices import errors
-from ci.devices.protocol import Argument, Buffer, Execution
+from ci.devices.protocol import Argument, Buffer, Execution, StepLaunch
+from ci.devices.sums import merged
 from ci.results.model import Counters, Finding, LineCounters
 from kernels.build import BuiltStage
-from kernels.spec import Launch
 
 _COUNTER_NAMES = tuple(field.name for field in fields(Counters))
 
@@ -41,25 +41,21 @@ class SimulatorDevice:
         """Return the tile of the PTX."""
         return built.tile
 
-    def run(
-        self,
-        built: BuiltStage,
-        variant: str,
-        launch: Launch,
-        arguments: Sequence[Argument],
-        *,
-        count: bool,
-    ) -> Execution:
-        """Execute one launch; see ``ci.devices.protocol.Device.run``."""
-        kernel = built.ptx_kernels[variant]
-        load, store = self._widths.get(variant, (frozenset(), frozenset()))
+    def run(self, built: BuiltStage, steps: Sequence[StepLaunch], *, count: bool) -> Execution:
+        """Execute the launches of a stage; see ``ci.devices.protocol.Device.run``."""
+        return merged([self._step(built, step, count=count) for step in steps])
+
+    def _step(self, built: BuiltStage, step: StepLaunch, *, count: bool) -> Execution:
+        kernel = built.ptx_kernels[step.variant]
+        launch = step.launch
+        load, store = self._widths.get(step.variant, (frozenset(), frozenset()))
         try:
             report = simulator.run(
                 self._module(built.ptx),
                 kernel.symbol,
                 grid=launch.grid,
                 block=launch.block,
-                arguments=[_simulated(argument) for argument in arguments],
+                arguments=[_simulated(argument) for argument in step.arguments],
                 dynamic_shared_bytes=launch.dynamic_shared_bytes,
                 widths=simulator.SharedWidths(load=load, store=store),
                 count=count,

@@ -120,9 +120,10 @@ def _serve(
         try:
             _add(process, opened, case, variant, known[case].series, watch)
         except (CaseRefusedError, WorkerError) as error:
-            # A kernel that faulted may have spoilt its process even where that lives on.
             known[case].troubles[variant] = str(error)
-            return
+            # A kernel that faulted may have spoilt its process even where that lives on.
+            if not (isinstance(error, CaseRefusedError) and error.harmless):
+                return
 
 
 def _add(

@@ -92,9 +92,9 @@ class ClockBench:
             matrices = _operands(routine)
             values: dict[str, object] = {**size, **scalars}
             for name, matrix in matrices.items():
-                values |= {name: matrix.logical(), f"ld{name.lower()}": matrix.leading_dimension}
+                values |= {name: matrix.numbers(), f"ld{name.lower()}": matrix.leading_dimension}
             arguments = [values[parameter] for parameter in problem.parameters]
-            calls.append(_Call(function, arguments, matrices[output_of(problem).name].logical()))
+            calls.append(_Call(function, arguments, matrices[output_of(problem).name].numbers()))
         return calls
 
     def record(self, order: Sequence[Placed]) -> Replay:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import cupy
 import numpy as np
@@ -17,31 +17,25 @@ from ci.check.contents import place_operands
 from ci.check.launch import output_of, prepare
 from ci.check.plan import plain
 from ci.check.references import trusted_reference
-from ci.devices.cublas import BASELINES, Cublas, PreparedGemm, column_major
-from ci.devices.cuda import CudaDevice, PlacedBuffer, PreparedLaunch, Refusal, Stream
+from ci.devices.baselines import Baselines, OnOperands
+from ci.devices.cuda import CudaDevice, Refusal
 from ci.devices.driver import native
-from ci.devices.protocol import Buffer
+from ci.devices.prepared import Enqueueable, PlacedBuffer, PreparedSteps
 from ci.measure.batch import event_tick
 from ci.measure.bench import BenchError, Placed, Replay, Routine
 from kernels.build import BuiltStage, build_stage
+from kernels.dtypes import numbers
 from kernels.operands import Matrix
-from kernels.spec import Case, CudaStage, Stage, Suite
+from kernels.spec import Access, Case, CudaStage, Stage, Suite
 
 _ALIGNMENT_BYTES = 512
 """Operands start at multiples of it, as an allocator would place them."""
 _TEMPLATES_BYTES = 4 << 30
 """Operands kept on the GPU to be copied again, at most about so many bytes."""
 _NAN_BYTE = 0xFF
-"""Four of them are a float32 NaN."""
+"""Repeated, it is NaN in every float type."""
 _TICK_TIMES = 64
 _TICK_STEP_BYTES = 1 << 16
-
-
-class _Enqueues(Protocol):
-    """A launch of which everything is decided."""
-
-    def enqueue(self, stream: Stream) -> None:
-        """Put it on a stream, which may be capturing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,14 +69,18 @@ class _Template:
 class _OnGpu:
     """A launch on one operand set."""
 
-    def __init__(self, device: CudaDevice, prepared: _Enqueues, written: PlacedBuffer) -> None:
+    def __init__(
+        self, device: CudaDevice, prepared: Enqueueable, written: PlacedBuffer, dtype: str
+    ) -> None:
         self._device = device
         self._written = written
+        self._dtype = dtype
         self.prepared = prepared
 
     def launch(self) -> None:
-        if isinstance(self.prepared, PreparedLaunch):
-            self._device.finish(self.prepared)
+        if isinstance(self.prepared, PreparedSteps):
+            for launch in self.prepared.launches:
+                self._device.finish(launch)
         else:
             self.prepared.enqueue(self._device.stream)
             self._device.stream.synchronize()
@@ -93,7 +91,7 @@ class _OnGpu:
         self._device.stream.synchronize()
 
     def output(self) -> NDArray[np.generic]:
-        return self._written.fetch()
+        return numbers(self._written.fetch(), self._dtype)
 
 
 class _Graph:
@@ -138,7 +136,7 @@ class CudaBench:
         self._cache = cache
         self._built: dict[tuple[str, str], BuiltStage] = {}
         self._templates: dict[tuple[str, str], _Template] = {}
-        self._cublas: tuple[Cublas, object] | None = None
+        self._baselines = Baselines(self._device)
         self.l2_bytes = self._device.facts.l2_bytes
         self.tick_s = event_tick(self._short_times())
 
@@ -157,7 +155,7 @@ class CudaBench:
                 target = arena[start : start + stride].data
                 target.copy_from_device_async(template.block.data, stride, stream)
             stream.synchronize()
-        problem = routine.case.ladder.problem
+        output = output_of(routine.case.ladder.problem)
         placed = []
         for start in range(0, sets * stride, stride):
             operands = template.laid_into(arena, start)
@@ -166,7 +164,7 @@ class CudaBench:
                 if routine.baseline
                 else self._launch(routine.case, template, operands)
             )
-            placed.append(_OnGpu(self._device, prepared, operands[output_of(problem).name]))
+            placed.append(_OnGpu(self._device, prepared, operands[output.name], output.dtype))
         return placed
 
     def record(self, order: Sequence[Placed]) -> Replay:
@@ -205,23 +203,23 @@ class CudaBench:
         for name, matrix in matrices.items():
             starts[name] = end
             end += -(-matrix.buffer().nbytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
-        host = np.zeros(end, dtype=np.uint8)
-        for name, matrix in matrices.items():
-            data = matrix.buffer().view(np.uint8)
-            host[starts[name] : starts[name] + data.size] = data
+        scratch = {o.name for o in problem.operands if o.access is Access.SCRATCH}
         with _explained(f"operands of {end} bytes"):
             block = cupy.empty(end, dtype=np.uint8)
-            block.set(host, self._device.stream)
+            for name, matrix in matrices.items():
+                data = matrix.buffer().view(np.uint8)
+                if name not in scratch:
+                    block[starts[name] : starts[name] + data.size].set(data, self._device.stream)
             self._device.stream.synchronize()
         return _Template(matrices=matrices, scalars=scalars, block=block, starts=starts)
 
     def _launch(
         self, case: Case, template: _Template, operands: Mapping[str, PlacedBuffer]
-    ) -> PreparedLaunch:
-        """Return the launch of a case's stage on operands in place."""
+    ) -> PreparedSteps:
+        """Return the launches of a case's stage on operands in place."""
         stage = _cuda_stage(case.stage)
         built = self._build(case, stage)
-        prepared = prepare(
+        steps = prepare(
             case.ladder.problem,
             stage,
             self._device.tile(built),
@@ -229,11 +227,7 @@ class CudaBench:
             size=case.size.as_dict(),
             scalars=template.scalars,
         )
-        arguments = [
-            operands[argument.name] if isinstance(argument, Buffer) else argument
-            for argument in prepared.arguments
-        ]
-        return self._device.prepare(built, prepared.variant, prepared.launch, arguments)
+        return self._device.prepare_steps(built, steps, operands)
 
     def _build(self, case: Case, stage: CudaStage) -> BuiltStage:
         key = (case.ladder.name, stage.name)
@@ -249,25 +243,16 @@ class CudaBench:
 
     def _baseline(
         self, case: Case, template: _Template, operands: Mapping[str, PlacedBuffer]
-    ) -> PreparedGemm:
+    ) -> Enqueueable:
         """Return the vendor library's routine on operands in place."""
-        problem = case.ladder.problem
-        if problem.baseline not in BASELINES:
-            expected = ", ".join(sorted(BASELINES))
-            msg = f"{problem.name}: baseline {problem.baseline!r} is unknown, expected {expected}"
-            raise BenchError(msg)
-        matrices = template.matrices
-        self._cublas = self._cublas or self._device.cublas(self._device.stream)
-        return PreparedGemm(
-            cublas=self._cublas[0],
-            product=column_major(
-                case.size.as_dict(),
-                {name: matrix.layout for name, matrix in matrices.items()},
-                {name: matrix.leading_dimension for name, matrix in matrices.items()},
+        return self._baselines.prepare(
+            case.ladder.problem.baseline,
+            OnOperands(
+                size=case.size.as_dict(),
+                matrices=template.matrices,
+                placed=operands,
+                scalars=template.scalars,
             ),
-            alpha=template.scalars["alpha"],
-            beta=template.scalars["beta"],
-            addresses={name: buffer.address for name, buffer in operands.items()},
         )
 
     def _short_times(self) -> list[float]:

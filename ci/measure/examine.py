@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ci.check.references import Reference, device_reference
+from ci.check.reference import Reference
+from ci.check.references import device_reference
 from ci.check.run import CaseCheck, StageCheck, check_case, check_stage
 from ci.devices.driver import gpu_facts, native
 from ci.devices.opening import open_cuda
@@ -30,7 +32,14 @@ from ci.results.model import CaseResult, StageResult, StaticFigures, Status
 from ci.select import selector
 from ci.static.disassembly import disassemble, shared_widths
 from ci.static.figures import KernelFacts, static_figures
-from kernels.build import SIMULATED_ARCH, WIDTHS_ARCH, BuiltStage, build_stage, variants
+from kernels.build import (
+    SIMULATED_ARCH,
+    WIDTHS_ARCH,
+    BuiltStage,
+    build_stage,
+    step_variant,
+    variants,
+)
 from kernels.errors import CompileError, KernelError, SourceError
 from kernels.spec import Case, CudaStage, Ladder, Suite
 from kernels.suite import load_suite
@@ -207,9 +216,10 @@ def _identities(built: BuiltStage, ladder: Ladder, stage: CudaStage) -> dict[str
     """
     launches = repr(
         [
-            stage.launch(size.as_dict(), stage.tile_for(arch))
+            step.launch(size.as_dict(), stage.tile_for(arch))
             for arch in (*built.cubins, "")
             for size in ladder.problem.sizes
+            for step in stage.steps(ladder.problem)
             if stage.domain(size.as_dict()) is None
         ]
     )
@@ -240,17 +250,20 @@ def _static(
     size = ladder.problem.sizes[0].as_dict()
     figures: list[StaticFigures] = []
     for arch, cubin in built.cubins.items():
-        launch = stage.launch(size, stage.tile_for(arch))
-        facts = [
-            KernelFacts(
-                variant=label,
-                expression=cubin.kernels[label].expression,
-                symbol=cubin.kernels[label].symbol,
-                threads_per_block=launch.block[0] * launch.block[1] * launch.block[2],
-                dynamic_shared_bytes=launch.dynamic_shared_bytes,
-            )
-            for label, _ in variants(ladder.problem)
-        ]
+        facts = []
+        for label, _ in variants(ladder.problem):
+            for number, step in enumerate(stage.steps(ladder.problem)):
+                launch = step.launch(size, stage.tile_for(arch))
+                kernel = cubin.kernels[step_variant(label, number, step)]
+                facts.append(
+                    KernelFacts(
+                        variant=kernel.variant,
+                        expression=kernel.expression,
+                        symbol=kernel.symbol,
+                        threads_per_block=math.prod(launch.block),
+                        dynamic_shared_bytes=launch.dynamic_shared_bytes,
+                    )
+                )
         disassembly = disassemble(cubin.data, cache / SASS_FOLDER)
         figures += static_figures(cubin.data, cubin.log, arch, facts, disassembly)
     return tuple(figures)

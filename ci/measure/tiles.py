@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from ci.check.contents import place_operands
 from ci.check.launch import prepare
 from ci.check.plan import plain
-from ci.check.references import Reference, device_reference
+from ci.check.reference import Reference
+from ci.check.references import device_reference
 from ci.check.run import check_case
 from ci.devices.driver import gpu_facts, native
 from ci.devices.errors import DeviceError
 from ci.devices.opening import open_cuda
+from ci.devices.protocol import Buffer
 from ci.measure.messages import Answer, TileTimed, TileTried, TimeTiles, TryTile
 from ci.results.model import Status
 from kernels.build import BuiltStage, build_stage
@@ -108,7 +110,7 @@ def time_stage(
     problem = ladder.problem
     scalars = {name: levels[0] for name, levels in reference.scalars.items()}
     combination = plain(problem, size, scalars)
-    prepared = prepare(
+    steps = prepare(
         problem,
         stage,
         device.tile(built),
@@ -116,14 +118,14 @@ def time_stage(
         size=size,
         scalars=scalars,
     )
+    buffers = {a.name: a for step in steps for a in step.arguments if isinstance(a, Buffer)}
     launches = [
-        device.prepare(
-            built, prepared.variant, prepared.launch, [device.place(a) for a in prepared.arguments]
-        )
+        device.prepare_steps(built, steps, {n: device.place(b) for n, b in buffers.items()})
         for _ in range(_OPERAND_SETS)
     ]
     # On its own first, so that a kernel that hangs or faults is noticed here.
-    device.finish(launches[0])
+    for launch in launches[0].launches:
+        device.finish(launch)
     once_s = min(device.replay_times(launches, 1))
     rounds = max(1, round(_SAMPLE_S / once_s / len(launches)))
     return device.replay_times(launches * rounds, REPLAYS)

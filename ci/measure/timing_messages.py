@@ -93,6 +93,8 @@ class Refused:
     """The case cannot be timed here; the process goes on."""
 
     message: str
+    harmless: bool = False
+    """Whether nothing was launched, so that the process is as good as before."""
 
 
 Command = Open | Estimate | Load | Sample | Drop

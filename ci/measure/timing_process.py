@@ -22,6 +22,11 @@ Answer = TypeVar("Answer", bound=Reply)
 class CaseRefusedError(MeasureError):
     """A case cannot be timed; its process goes on."""
 
+    def __init__(self, message: str, *, harmless: bool = False) -> None:
+        """Say why, and whether nothing was launched: then the process is as good as before."""
+        super().__init__(message)
+        self.harmless = harmless
+
 
 class TimingProcess:
     """One process that times one side."""
@@ -75,7 +80,7 @@ class TimingProcess:
         if isinstance(reply, kind):
             return reply
         if isinstance(reply, Refused):
-            raise CaseRefusedError(reply.message)
+            raise CaseRefusedError(reply.message, harmless=reply.harmless)
         if isinstance(reply, SetupFailed):
             raise SetupError(reply.message)
         msg = f"the timing process said {type(reply).__name__}, expected {kind.__name__}"

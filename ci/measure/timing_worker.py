@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ci.check.errors import CheckError
-from ci.devices.errors import DeviceError, NoGpuError
+from ci.devices.errors import DeviceError, NoBaselineError, NoGpuError
 from ci.measure.batch import (
     WARM_UP_LAUNCHES,
     WARM_UP_S,
@@ -78,6 +78,8 @@ class TimingWorker:
             return self._done(command)
         except (NoGpuError, ToolError) as error:
             return SetupFailed(message=str(error))
+        except NoBaselineError as error:
+            return Refused(message=str(error), harmless=True)
         except (BenchError, CheckError, DeviceError, KernelError) as error:
             return Refused(message=str(error))
 

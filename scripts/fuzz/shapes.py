@@ -18,7 +18,7 @@ from ci.verbs.context import cache_folder
 from kernels.build import BuiltStage, build_stage
 from kernels.operands import Floats
 from kernels.spec import CudaStage
-from scripts.sgemm_ladder import sgemm
+from scripts.suite_ladders import sgemm
 
 _LARGEST = 160
 _UNIT = 2.0**-24
@@ -82,13 +82,13 @@ class ShapeFuzz:
         reference = trusted_reference(problem.reference)
         scalars = {name: levels[0] for name, levels in reference.scalars.items()}
         matrices = place_operands(problem, reference, plain(problem, size, scalars))
-        a, b = (np.abs(matrices[name].logical().astype(np.float64)) for name in "AB")
+        a, b = (np.abs(matrices[name].numbers().astype(np.float64)) for name in "AB")
         magnitude = np.abs(scalars["alpha"]) * (a @ b)
         if scalars["beta"]:
-            magnitude += np.abs(scalars["beta"] * matrices["C"].logical())
-        prepared = prepare(
+            magnitude += np.abs(scalars["beta"] * matrices["C"].numbers())
+        steps = prepare(
             problem, stage, device.tile(built), matrices=matrices, size=size, scalars=scalars
         )
-        device.run(built, prepared.variant, prepared.launch, prepared.arguments, count=False)
+        device.run(built, steps, count=False)
         bound = 2 * (size["K"] + 3) * _UNIT * magnitude
-        return matrices["C"].logical().copy(), np.maximum(bound, np.finfo(np.float32).tiny)
+        return matrices["C"].numbers().copy(), np.maximum(bound, np.finfo(np.float32).tiny)

@@ -16,7 +16,15 @@ from kernels.suite import load_suite
 from tests.asv.asv_repository import ROOT
 
 SUITE = load_suite(ROOT / "kernels")
-DECLARATIONS = {"sgemm": "efbdf94c44f59903"}
+DECLARATIONS = {
+    "attention": "ce88889595c82ad0",
+    "gemv": "dccbe55d88e3107d",
+    "gemv_int4": "589bf7480076a404",
+    "projection_fp32": "73c58a7da2c90cd4",
+    "sgemm": "e6c1411f6ce1c165",
+    "softmax": "7741b7379aeb1e8a",
+    "transpose": "bdf8914b754dcab1",
+}
 """Ladder → digest of what its problem declares. A changed digest is another problem: asv would
 join figures that do not compare, so give the problem a new name (or, where no figure changes,
 note the digest here)."""

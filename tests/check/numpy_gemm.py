@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ci.check.combination import Combination
 from ci.check.contents import place_operands
 from ci.check.judge import judge, remember
 from ci.check.launch import prepare
-from ci.check.plan import Combination, tile_extents
+from ci.check.plan import tile_extents
 from ci.check.references import REFERENCES
-from ci.devices.protocol import Argument, Buffer, Execution
+from ci.devices.protocol import Argument, Buffer, Execution, StepLaunch
 from ci.results.model import Counters, Finding, SubCheck
 from kernels.build import BuiltStage
 from kernels.operands import Floats, read_as
@@ -121,19 +122,12 @@ class NumpyDevice:
         """Return the stage's own tile."""
         return built.tile
 
-    def run(
-        self,
-        built: BuiltStage,
-        variant: str,
-        launch: Launch,
-        arguments: Sequence[Argument],
-        *,
-        count: bool,
-    ) -> Execution:
+    def run(self, built: BuiltStage, steps: Sequence[StepLaunch], *, count: bool) -> Execution:
         """Run the kernel; see ``ci.devices.protocol.Device.run``."""
         del built
-        self.launches.append((variant, launch, count))
-        self.kernel(unpack(variant, arguments))
+        (step,) = steps
+        self.launches.append((step.variant, step.launch, count))
+        self.kernel(unpack(step.variant, step.arguments))
         counters = Counters(global_load_elements=1) if count else None
         return Execution(findings=self.findings, counters=counters, lines=())
 
@@ -184,8 +178,8 @@ def judged(kernel: Kernel, combination: Combination) -> SubCheck:
     """Return the sub-check of one combination on one kernel."""
     reference = REFERENCES["gemm_float64"]
     matrices = place_operands(PROBLEM, reference, combination)
-    before = remember(matrices)
-    prepared = prepare(
+    before = remember(PROBLEM, matrices)
+    (step,) = prepare(
         PROBLEM,
         STAGE,
         STAGE.tile,
@@ -193,6 +187,6 @@ def judged(kernel: Kernel, combination: Combination) -> SubCheck:
         size=combination.size,
         scalars=combination.scalars,
     )
-    kernel(unpack(prepared.variant, prepared.arguments))
+    kernel(unpack(step.variant, step.arguments))
     tiles = tile_extents(PROBLEM, STAGE, STAGE.tile)
     return judge(PROBLEM, reference, combination, tiles=tiles, matrices=matrices, before=before)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ci.check.errors import UntrustedReferenceError
-from ci.check.references import device_reference, gemm_float32
+from ci.check.gemm import gemm_float32
+from ci.check.references import device_reference
 from ci.check.run import check_case, check_stage
 from ci.results.model import Status
 from kernels.operands import Floats

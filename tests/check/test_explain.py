@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ci.check.plan import LEADING_DIMENSIONS, Combination, Contents, plain
+from ci.check.combination import Combination, Contents
+from ci.check.plan import LEADING_DIMENSIONS, plain
 from kernels.operands import Floats, read_as
 from kernels.spec import Layout
 from tests.check.numpy_gemm import PROBLEM, Call, Kernel, judged, right, value

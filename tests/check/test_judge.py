@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ci.check.combination import Combination, Contents
 from ci.check.judge import Comparison, compare
-from ci.check.plan import Combination, Contents, plain, plan
+from ci.check.plan import plain, plan
 from ci.check.references import REFERENCES
 from kernels.spec import Layout
 from tests.check.numpy_gemm import PROBLEM, STAGE, Call, judged, right, value

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ci.check.errors import CheckError
-from ci.check.launch import Prepared, prepare
-from ci.devices.protocol import Buffer
+from ci.check.launch import prepare
+from ci.devices.protocol import Buffer, StepLaunch
 from kernels.operands import allocate
 from kernels.spec import Access, Layout
 from tests.check.numpy_gemm import PROBLEM, STAGE
@@ -24,9 +24,9 @@ MATRICES = {
 }
 
 
-def prepared(c_layout: Layout = ROW) -> Prepared:
+def prepared(c_layout: Layout = ROW) -> StepLaunch:
     c = allocate("C", (20, 9), c_layout, leading_dimension=21, misalignment=1)
-    return prepare(
+    (step,) = prepare(
         PROBLEM,
         STAGE,
         STAGE.tile,
@@ -34,9 +34,10 @@ def prepared(c_layout: Layout = ROW) -> Prepared:
         size=SIZE,
         scalars={"alpha": 2.0, "beta": 0.5},
     )
+    return step
 
 
-def named(launch: Prepared) -> Mapping[str, object]:
+def named(launch: StepLaunch) -> Mapping[str, object]:
     return dict(zip(PROBLEM.parameters, launch.arguments, strict=True))
 
 

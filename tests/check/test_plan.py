@@ -9,21 +9,14 @@ from pathlib import Path
 import pytest
 
 import kernels
+from ci.check.combination import Combination, Contents
 from ci.check.pairwise import missing_pairs
-from ci.check.plan import (
-    LEADING_DIMENSIONS,
-    SWEPT_CONTENTS,
-    Combination,
-    Contents,
-    plan,
-    tile_extents,
-)
+from ci.check.plan import LEADING_DIMENSIONS, plan, tile_extents
 from ci.check.references import REFERENCES
-from kernels.spec import CudaStage, Ladder, Layout
+from kernels.spec import Access, CudaStage, Ladder, Layout, Operand, Problem
 from kernels.suite import load_suite
 from tests.check.numpy_gemm import LADDER, PROBLEM, STAGE
 
-DIRECTED = 7
 REFERENCE = REFERENCES["gemm_float64"]
 SUITE = load_suite(Path(kernels.__file__).parent)
 REAL = [
@@ -32,57 +25,85 @@ REAL = [
     for stage in ladder.stages
     if isinstance(stage, CudaStage)
 ]
+PRODUCTS = [each for each in REAL if str(each.id).startswith("sgemm/")]
 
 
 def swept(ladder: Ladder, stage: CudaStage) -> list[Combination]:
     """Return the combinations of the covering array, without the directed ones."""
-    return list(plan(ladder.problem, REFERENCE, stage, stage.tile_for("sm_90"))[:-DIRECTED])
+    reference = REFERENCES[ladder.problem.reference]
+    tile = stage.tile_for("sm_90")
+    directed = len(reference.directed(ladder.problem, tile_extents(ladder.problem, stage, tile)))
+    found = plan(ladder.problem, reference, stage, tile)
+    return list(found[: len(found) - directed])
 
 
-def levels_of(combination: Combination) -> dict[str, object]:
-    """Return factor → level as a kernel meets it."""
-    found: dict[str, object] = dict(combination.size)
-    for name, layout in combination.layouts.items():
-        found[name] = layout
-        found[f"ld {name}"] = leading_dimension_rule(combination, name)
-        found[f"at {name}"] = combination.misalignments[name]
+def levels_of(problem: Problem, combination: Combination) -> dict[str, object]:
+    """Return the level of every factor."""
+    found: dict[str, object] = dict(combination.size) | dict(combination.layouts)
+    found |= {f"at {name}": by for name, by in combination.misalignments.items()}
+    for operand in problem.operands:
+        if operand.name in combination.leading_dimensions:
+            found[f"ld {operand.name}"] = leading_dimension_rule(combination, operand)
     return found | dict(combination.scalars) | {"contents": combination.contents}
 
 
-def leading_dimension_rule(combination: Combination, name: str) -> int:
-    axes = next(o.axes for o in PROBLEM.operands if o.name == name)
-    extent = combination.size[axes[1 if combination.layouts[name] is Layout.ROW else 0]]
+def leading_dimension_rule(combination: Combination, operand: Operand) -> int:
+    layout = combination.layouts.get(operand.name, Layout.ROW)
+    extent = operand.shape(combination.size)[layout is Layout.ROW]
     lds = [rule(extent) for rule in LEADING_DIMENSIONS]
-    return lds.index(combination.leading_dimensions[name])
+    return lds.index(combination.leading_dimensions[operand.name])
 
 
 @pytest.mark.parametrize(("ladder", "stage"), REAL)
 def test_every_pair_of_levels_occurs_in_the_plan_of_each_stage(
     ladder: Ladder, stage: CudaStage
 ) -> None:
-    found = [levels_of(combination) for combination in swept(ladder, stage)]
+    problem = ladder.problem
+    reference = REFERENCES[problem.reference]
+    found = [levels_of(problem, combination) for combination in swept(ladder, stage)]
     levels: dict[str, list[object]] = {
         factor: list(dict.fromkeys(row[factor] for row in found)) for factor in found[0]
     }
     rows = [{factor: levels[factor].index(row[factor]) for factor in levels} for row in found]
-    masking = frozenset({("alpha", levels["alpha"].index(0.0))})
+    masking = frozenset(
+        (name, levels[name].index(level)) for name, level in reference.masking.items()
+    )
     counts = {factor: len(choices) for factor, choices in levels.items()}
     assert missing_pairs(counts, rows, masking) == ()
     assert missing_pairs(counts, rows[1:], masking)
-    assert counts["alpha"] == counts["beta"] == 3
-    assert all(counts[name] == counts[f"at {name}"] == 2 for name in "ABC")
-    assert all(counts[f"ld {name}"] == len(LEADING_DIMENSIONS) for name in "ABC")
-    assert counts["contents"] == len(SWEPT_CONTENTS)
+    for name, choices in reference.scalars.items():
+        assert set(levels[name]) == set(choices)
+    for axis, extents in reference.extents.items():
+        assert set(levels[axis]) == set(extents)
+    assert counts["contents"] == len(reference.contents)
+
+
+@pytest.mark.parametrize(("ladder", "stage"), REAL)
+def test_every_operand_is_misaligned_as_far_as_it_may_be(ladder: Ladder, stage: CudaStage) -> None:
+    found = swept(ladder, stage)
+    for operand in ladder.problem.operands:
+        if operand.access is not Access.SCRATCH:
+            offsets = {combination.misalignments[operand.name] for combination in found}
+            assert offsets == {0, operand.alignment}
+
+
+@pytest.mark.parametrize(("ladder", "stage"), PRODUCTS)
+def test_a_product_varies_layouts_and_leading_dimensions(ladder: Ladder, stage: CudaStage) -> None:
+    found = [levels_of(ladder.problem, combination) for combination in swept(ladder, stage)]
+    for name in "ABC":
+        assert len({row[name] for row in found}) == 2
+        assert len({row[f"ld {name}"] for row in found}) == len(LEADING_DIMENSIONS)
 
 
 @pytest.mark.parametrize(("ladder", "stage"), REAL)
 def test_the_plan_of_each_stage_is_small(ladder: Ladder, stage: CudaStage) -> None:
-    combinations = plan(ladder.problem, REFERENCE, stage, stage.tile_for("sm_90"))
+    reference = REFERENCES[ladder.problem.reference]
+    combinations = plan(ladder.problem, reference, stage, stage.tile_for("sm_90"))
     assert len(combinations) <= 40
     assert len({combination.name for combination in combinations}) == len(combinations)
 
 
-@pytest.mark.parametrize(("ladder", "stage"), REAL)
+@pytest.mark.parametrize(("ladder", "stage"), PRODUCTS)
 def test_every_size_at_a_tile_edge_occurs(ladder: Ladder, stage: CudaStage) -> None:
     tiles = tile_extents(ladder.problem, stage, stage.tile_for("sm_90"))
     found = swept(ladder, stage)
@@ -91,6 +112,12 @@ def test_every_size_at_a_tile_edge_occurs(ladder: Ladder, stage: CudaStage) -> N
         assert {1, tile - 1, tile, tile + 1} <= extents
     assert any(combination.size["K"] % 4 for combination in found)
     assert any(combination.size["K"] > 2 * tiles["K"] for combination in found)
+
+
+def test_a_result_without_a_transposed_form_is_planned_in_its_first_layout_only() -> None:
+    problem = replace(PROBLEM, transposed=())
+    combinations = plan(problem, REFERENCE, STAGE, STAGE.tile)
+    assert {combination.layouts["C"] for combination in combinations[:-7]} == {Layout.ROW}
 
 
 @pytest.mark.parametrize("name", ["A", "B", "C"])
@@ -102,7 +129,7 @@ def test_each_operand_in_each_layout_invites_vectors_and_defies_them(
     invites = [
         combination.size[axes[layout is Layout.ROW]] % 4 == 0
         and combination.leading_dimensions[name] % 4 == 0
-        and combination.misalignments[name] == 0
+        and not combination.misalignments.get(name)
         for combination in plan(PROBLEM, REFERENCE, STAGE, STAGE.tile)
         if combination.layouts[name] is layout and combination.scalars["alpha"] != 0
     ]

@@ -201,8 +201,14 @@ def checked(folder: Path, source: str, cache: Path) -> StageCheck:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_incorrect_and_named(fault: Fault, tmp_path: Path) -> None:
+    told = sentences_about(fault, tmp_path)
+    assert any(fault.said in sentence for sentence in told), told
+
+
+def sentences_about(fault: Fault, tmp_path: Path) -> list[str]:
+    """Return what a check says of a suite with the fault, which it must find INCORRECT."""
     folder = tmp_path / "suite"
-    for part in ("sgemm", "include"):
+    for part in (fault.source.split("/")[0], "include"):
         shutil.copytree(REAL_SUITE / part, folder / part)
     path = folder / (fault.included or fault.source)
     text = path.read_text()
@@ -213,8 +219,8 @@ def test_a_planted_fault_is_incorrect_and_named(fault: Fault, tmp_path: Path) ->
 
     assert broken.status is Status.INCORRECT
     told = [subcheck.detail for subcheck in broken.subchecks if not subcheck.passed]
-    told += [f"{finding.kind} {finding.file} {finding.example}" for finding in broken.findings]
-    assert any(fault.said in sentence for sentence in told), told
+    found = [f"{finding.kind} {finding.file} {finding.example}" for finding in broken.findings]
+    return told + found
 
 
 SOURCES = [

@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 
 from ci.check.errors import UntrustedReferenceError
-from ci.check.references import (
-    REFERENCES,
-    Expected,
-    Inputs,
-    Scalars,
-    gemm_float64,
-    require_known_answer,
-    trusted_reference,
-)
+from ci.check.gemm import gemm_float64
+from ci.check.reference import Expected, Inputs, Scalars, require_known_answer
+from ci.check.references import REFERENCES, trusted_reference
 from kernels.operands import Floats, integers, normal
 
 BOTH = {"alpha": -1.5, "beta": 0.75}

@@ -12,10 +12,9 @@ from ci.check.plan import plan
 from ci.check.references import REFERENCES
 from ci.check.run import check_case, check_stage
 from ci.devices.errors import DeviceError, LaunchError, NotEmulatedError, StepLimitError
-from ci.devices.protocol import Argument, Execution
+from ci.devices.protocol import Execution, StepLaunch
 from ci.results.model import Counters, Finding, Status
 from kernels.build import BuiltStage
-from kernels.spec import Launch
 from tests.check.numpy_gemm import BUILT, LADDER, STAGE, Call, NumpyDevice, right
 
 LAUNCHES = len(plan(LADDER.problem, REFERENCES["gemm_float64"], STAGE, STAGE.tile))
@@ -49,20 +48,12 @@ class RefusingDevice:
         """Return the stage's own tile."""
         return built.tile
 
-    def run(
-        self,
-        built: BuiltStage,
-        variant: str,
-        launch: Launch,
-        arguments: Sequence[Argument],
-        *,
-        count: bool,
-    ) -> Execution:
+    def run(self, built: BuiltStage, steps: Sequence[StepLaunch], *, count: bool) -> Execution:
         """Run a launch, or raise; see ``ci.devices.protocol.Device.run``."""
         if self.launches_before == 0:
             raise self.error
         self.launches_before -= 1
-        return NumpyDevice().run(built, variant, launch, arguments, count=count)
+        return NumpyDevice().run(built, steps, count=count)
 
 
 REFUSALS = [

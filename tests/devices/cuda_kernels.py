@@ -102,7 +102,7 @@ def last_words(kernel: str, *arguments: object) -> None:
     import numpy as np  # noqa: PLC0415
 
     from ci.devices import cuda  # noqa: PLC0415
-    from ci.devices.protocol import Buffer  # noqa: PLC0415
+    from ci.devices.protocol import Buffer, StepLaunch  # noqa: PLC0415
     from kernels.spec import Launch  # noqa: PLC0415
 
     cuda.LAUNCH_LIMIT_S = 0.5
@@ -112,6 +112,7 @@ def last_words(kernel: str, *arguments: object) -> None:
     for name, rest in ((kernel, arguments), ("put", (np.int32(0), np.float32(1)))):
         out = Buffer(name="out", data=np.zeros(8, dtype=np.float32))
         try:
-            device.run(built, name, launch, [out, *rest], count=False)  # type: ignore[list-item]
+            steps = [StepLaunch(variant=name, launch=launch, arguments=(out, *rest))]  # type: ignore[arg-type]
+            device.run(built, steps, count=False)
         except DeviceError as error:
             print(f"{type(error).__name__}: {error}", flush=True)  # noqa: T201

@@ -20,10 +20,14 @@ def blas(product: Product, matrices: dict[str, Matrix]) -> None:
     """Do what the manual of cublasSgemm says, on memory alone."""
     first, second = product.factors
     lda, ldb, ldc = product.leading_dimensions
-    a = _factor(matrices[first].buffer(), product.transposes[0], product.m, product.k, lda)
-    b = _factor(matrices[second].buffer(), product.transposes[1], product.k, product.n, ldb)
+    a = _factor(_memory(matrices[first]), product.transposes[0], product.m, product.k, lda)
+    b = _factor(_memory(matrices[second]), product.transposes[1], product.k, product.n, ldb)
     c = read_as(matrices["C"].buffer(), (product.m, product.n), Layout.COLUMN, ldc)
     c[...] = a @ b
+
+
+def _memory(matrix: Matrix) -> Floats:
+    return matrix.buffer().view(np.float32)
 
 
 def _factor(memory: Floats, transposed: bool, rows: int, columns: int, ld: int) -> Floats:  # noqa: FBT001
@@ -59,7 +63,7 @@ def test_every_layout_and_leading_dimension_gives_the_product(
         {name: matrix.leading_dimension for name, matrix in matrices.items()},
     )
     blas(product, matrices)
-    want = matrices["A"].logical() @ matrices["B"].logical()
+    want = matrices["A"].numbers() @ matrices["B"].numbers()
     assert np.array_equal(matrices["C"].logical(), want)
     assert not matrices["C"].first_damage(before, may_write=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from ci.check.references import device_reference
 from ci.devices.cublas import Element, Mathematics, PreparedGemm, column_major
 from ci.devices.errors import LaunchError, NoGpuError
 from ci.devices.opening import open_cuda, usable_gpu
-from ci.devices.protocol import Argument, Buffer
+from ci.devices.protocol import Argument, Buffer, StepLaunch
 from ci.devices.tensor_maps import tiled_float32
 from kernels.build import BuiltStage
 from kernels.operands import Floats, normal
@@ -24,7 +25,8 @@ from kernels.spec import Launch, Layout
 from tests.devices.cuda_kernels import KERNELS, build
 
 if TYPE_CHECKING:
-    from ci.devices.cuda import CudaDevice, DeviceArgument, PlacedBuffer
+    from ci.devices.cuda import CudaDevice
+    from ci.devices.prepared import DeviceArgument, PlacedBuffer
 
 ONE = Launch(grid=(1, 1, 1), block=(1, 1, 1))
 
@@ -35,6 +37,10 @@ def gpu_missing() -> str:
     except NoGpuError as error:
         return str(error)
     return ""
+
+
+def step(name: str, launch: Launch, arguments: Sequence[Argument]) -> StepLaunch:
+    return StepLaunch(variant=name, launch=launch, arguments=tuple(arguments))
 
 
 def test_the_kernels_of_these_tests_are_built_without_a_gpu() -> None:
@@ -68,7 +74,9 @@ def test_a_kernel_writes_its_buffer_in_place(
     device: CudaDevice, built: BuiltStage, misalignment: int
 ) -> None:
     out = floats("out", 8, misalignment)
-    execution = device.run(built, "put", ONE, [out, np.int32(3), np.float32(-7)], count=True)
+    execution = device.run(
+        built, [step("put", ONE, [out, np.int32(3), np.float32(-7)])], count=True
+    )
     assert out.data.tolist() == [0, 1, 2, -7, 4, 5, 6, 7]
     assert execution.findings == ()
     assert execution.counters is None
@@ -83,7 +91,7 @@ def test_a_write_outside_a_buffer_is_a_finding(
     device: CudaDevice, built: BuiltStage, index: int, place: str
 ) -> None:
     arguments: list[Argument] = [floats("out", 8), np.int32(index), np.float32(1)]
-    (finding,) = device.run(built, "put", ONE, arguments, count=False).findings
+    (finding,) = device.run(built, [step("put", ONE, arguments)], count=False).findings
     assert finding.kind == "out-of-bounds write"
     assert finding.example.startswith("out at ")
     assert place in finding.example
@@ -96,7 +104,7 @@ def test_more_than_48_kb_of_dynamic_shared_memory_are_granted(
     count = 25_000
     data = floats("data", count)
     launch = Launch(grid=(1, 1, 1), block=(256, 1, 1), dynamic_shared_bytes=4 * count)
-    device.run(built, "reverse", launch, [data, np.int32(count)], count=False)
+    device.run(built, [step("reverse", launch, [data, np.int32(count)])], count=False)
     assert np.array_equal(data.data, np.arange(count, dtype=np.float32)[::-1])
 
 
@@ -106,9 +114,9 @@ def test_more_shared_memory_than_there_is_is_refused_and_harms_nothing(
 ) -> None:
     launch = Launch(grid=(1, 1, 1), block=(256, 1, 1), dynamic_shared_bytes=1 << 20)
     with pytest.raises(LaunchError, match="dynamic shared memory"):
-        device.run(built, "reverse", launch, [floats("data", 8), np.int32(8)], count=False)
+        device.run(built, [step("reverse", launch, [floats("data", 8), np.int32(8)])], count=False)
     out = floats("out", 1)
-    device.run(built, "put", ONE, [out, np.int32(0), np.float32(5)], count=False)
+    device.run(built, [step("put", ONE, [out, np.int32(0), np.float32(5)])], count=False)
     assert out.data.tolist() == [5]
 
 
@@ -119,14 +127,14 @@ def test_a_block_too_large_is_refused_and_harms_nothing(
     launch = Launch(grid=(1, 1, 1), block=(2048, 1, 1))
     arguments: list[Argument] = [floats("out", 1), np.int32(0), np.float32(5)]
     with pytest.raises(LaunchError, match=r"refuses grid \(1, 1, 1\), block \(2048, 1, 1\)"):
-        device.run(built, "put", launch, arguments, count=False)
-    device.run(built, "put", ONE, arguments, count=False)
+        device.run(built, [step("put", launch, arguments)], count=False)
+    device.run(built, [step("put", ONE, arguments)], count=False)
 
 
 @pytest.mark.gpu
 def test_cluster_dimensions_reach_the_kernel(device: CudaDevice, built: BuiltStage) -> None:
     out = Buffer(name="out", data=np.zeros(8, dtype=np.int32))
-    device.run(built, "ranks", Launch(grid=(4, 1, 1), block=(1, 1, 1)), [out], count=False)
+    device.run(built, [step("ranks", Launch(grid=(4, 1, 1), block=(1, 1, 1)), [out])], count=False)
     assert out.data.tolist() == [0, 2, 1, 2, 0, 2, 1, 2]
 
 
@@ -188,7 +196,8 @@ def test_half_precision_inputs_give_a_float32_result(device: CudaDevice) -> None
         {"A": 64, "B": 40, "C": 40},
     )
     addresses = {name: at.address for name, at in operands.items()}
-    cublas.gemm(product, Element.FLOAT16, alpha=1.0, beta=0.0, **addresses)
+    a_at, b_at, c_at = (addresses[name] for name in "ABC")
+    cublas.gemm(product, Element.FLOAT16, alpha=1.0, A=a_at, B=b_at, beta=0.0, C=c_at)
     device.stream.synchronize()
     got = operands["C"].fetch().reshape(32, 40)
     want = a.astype("f8") @ b.astype("f8")

@@ -1,14 +1,36 @@
-"""Adds up what the launches of a plan cost, in all and per source line."""
+"""Adds up what several launches did: findings, counters, counters of each source line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 
 from ci.devices.protocol import Execution
-from ci.results.model import Counters, LineCounters
+from ci.results.model import Counters, Finding, LineCounters
 
 _NAMES = tuple(field.name for field in fields(Counters))
+
+
+def merged(executions: Sequence[Execution]) -> Execution:
+    """Return several launches as one, with the findings in their order."""
+    if len(executions) == 1:
+        return executions[0]
+    return Execution(
+        findings=merged_findings(f for execution in executions for f in execution.findings),
+        counters=summed(executions),
+        lines=summed_lines(executions),
+        output=tuple(line for execution in executions for line in execution.output),
+    )
+
+
+def merged_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return one finding a kind and source line, the first seen, with the counts added."""
+    seen: dict[tuple[str, str, int], Finding] = {}
+    for finding in findings:
+        key = (finding.kind, finding.file, finding.line)
+        first = seen.get(key)
+        seen[key] = replace(first, count=first.count + finding.count) if first else finding
+    return tuple(seen.values())
 
 
 def summed(executions: Sequence[Execution]) -> Counters | None:
