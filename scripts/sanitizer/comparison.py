@@ -1,0 +1,134 @@
+"""Where compute-sanitizer and the simulator agree about a kernel, and why not where they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ci.simulator import Buffer, SimulatorError, parse, run
+from kernels.nvrtc import compile_text
+from scripts.sanitizer.log import Found, class_of
+from scripts.sanitizer.subjects import Subject
+
+OPTIONS = ("--std=c++17", "-ftz=true", "-lineinfo")
+_REASONS = {
+    ("simulator", "initialisation"): "initcheck watches global memory alone",
+    ("sanitizer", "initialisation"): "the simulator takes every array as written by the host",
+    ("simulator", "race"): "racecheck watches shared memory alone, and what ran in this order",
+    ("sanitizer", "race"): "the simulator reports no race between these accesses",
+    ("simulator", "bounds"): "memcheck sees the end of an allocation, not of a shared array",
+    ("sanitizer", "bounds"): "the simulator ended the launch, or masked the access, before",
+    ("simulator", "shuffle"): "no tool watches what a shuffle reads from an inactive lane",
+    ("simulator", "barrier"): "synccheck accepts this barrier",
+    ("sanitizer", "barrier"): "the simulator accepts this barrier",
+    ("simulator", "alignment"): "memcheck names the bounds first",
+    ("sanitizer", "alignment"): "the simulator names the bounds first",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One class of fault of one subject."""
+
+    subject: str
+    planted: bool
+    fault: str
+    """Class; empty if neither found anything."""
+    sanitizer: tuple[tuple[str, tuple[int, ...]], ...]
+    """Tool and the lines it names."""
+    simulator: tuple[int, ...]
+    """Lines."""
+    agree: bool
+    reason: str
+    """Why they do not agree; empty if they do."""
+
+
+def simulated(subject: Subject) -> tuple[Found, ...]:
+    """Return what the simulator finds in a subject.
+
+    Raises:
+        SimulatorError: It does not run it.
+    """
+    made = compile_text(
+        subject.text, subject.file, arch="compute_80", options=OPTIONS, expressions=()
+    )
+    report = run(
+        parse(made.data.decode()),
+        subject.kernel,
+        grid=subject.grid,
+        block=subject.block,
+        arguments=[
+            Buffer(name=f"argument {n}", data=a.copy()) if isinstance(a, np.ndarray) else a
+            for n, a in enumerate(subject.arguments)
+        ],
+        dynamic_shared_bytes=subject.dynamic_shared_bytes,
+        count=False,
+    )
+    return tuple(
+        Found(
+            kind=hazard.kind,
+            fault=class_of(hazard.kind),
+            file=hazard.file,
+            lines=(hazard.line,),
+            count=hazard.count,
+        )
+        for hazard in report.hazards
+    )
+
+
+def rows(
+    subjects: Sequence[Subject], recorded: Mapping[str, Mapping[str, Sequence[Found]]]
+) -> list[Row]:
+    """Return the comparison, subject by subject.
+
+    Args:
+        subjects: What was run.
+        recorded: Tool → subject → its findings on a GPU.
+    """
+    result = []
+    for subject in subjects:
+        theirs = {tool: found.get(subject.name, ()) for tool, found in recorded.items()}
+        why = ""
+        try:
+            mine: tuple[Found, ...] = simulated(subject)
+        except SimulatorError as error:
+            mine, why = (), str(error)
+        faults = {f.fault for f in mine} | {f.fault for found in theirs.values() for f in found}
+        result += [_row(subject, fault, theirs, mine, why) for fault in sorted(faults) or [""]]
+    return result
+
+
+def _row(
+    subject: Subject,
+    fault: str,
+    theirs: Mapping[str, Sequence[Found]],
+    mine: Sequence[Found],
+    why: str,
+) -> Row:
+    sanitizer = tuple(
+        (tool, _lines([f for f in found if f.fault == fault]))
+        for tool, found in theirs.items()
+        if any(f.fault == fault for f in found)
+    )
+    simulator = _lines([f for f in mine if f.fault == fault])
+    named = {line for _, lines in sanitizer for line in lines}
+    agree = bool(named & set(simulator)) or not (named or simulator)
+    reason = why
+    if not agree and not why:
+        side = "" if named and simulator else "simulator" if simulator else "sanitizer"
+        reason = _REASONS.get((side, fault), "they name different lines" if not side else "")
+    return Row(
+        subject=subject.name,
+        planted=subject.planted,
+        fault=fault,
+        sanitizer=sanitizer,
+        simulator=simulator,
+        agree=agree,
+        reason=reason or ("" if agree else f"only the {side} looks for this"),
+    )
+
+
+def _lines(found: Sequence[Found]) -> tuple[int, ...]:
+    return tuple(sorted({line for each in found for line in each.lines}))
