@@ -27,7 +27,7 @@ from ci.gate.ledger import noise_ledger
 from ci.gate.rounds import estimate
 from ci.gate.settings import SENSITIVE
 from ci.gate.timing import TimingVerdict, decide
-from ci.measure.batch import METHOD_VERSION
+from ci.measure.batch import GATE_METHOD_VERSION
 from ci.measure.gate_timing import stored
 from ci.measure.lock import exclusive_gpu
 from ci.measure.machine import cuda_machine_name
@@ -177,7 +177,7 @@ def calibrated(bed: Bed) -> dict[str, int]:
 
 def gate(bed: Bed, number: int, history: Sequence[GateRun], machine: Machine) -> GateRun:
     """Run one gate: both families in the same rounds, each decided on its own."""
-    ledger = noise_ledger(history, machine=machine.name, method_version=METHOD_VERSION)
+    ledger = noise_ledger(history, machine=machine.name, method_version=GATE_METHOD_VERSION)
 
     def wanted(taken: Sequence[Round]) -> Sequence[str]:
         return [
@@ -202,7 +202,7 @@ def revision(name: str) -> Revision:
 
 def verdicts(run: GateRun, history: Sequence[GateRun]) -> dict[str, dict[str, object]]:
     """Return case id → what both settings say of a gate's rounds."""
-    ledger = noise_ledger(history, machine=run.machine.name, method_version=METHOD_VERSION)
+    ledger = noise_ledger(history, machine=run.machine.name, method_version=GATE_METHOD_VERSION)
     found: dict[str, TimingVerdict] = {}
     for family in (EQUAL_CASES, tuple(SLOWED_CASES)):
         found |= decide(run.rounds, family, SENSITIVE, ledger).verdicts

@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ci.check.contents import place_operands
 from ci.check.plan import plain
 from ci.check.references import trusted_reference
 from ci.devices.opening import usable_gpu
 from ci.measure.batch import SAMPLES_A_ROUND, Survey, cold, survey_launches
 from ci.measure.bench import Bench, Routine
+from ci.measure.contents import filled
 from ci.verbs.context import cache_folder
 from kernels import load_suite
 from kernels.spec import Case, Ladder, Suite, perf
@@ -106,8 +106,8 @@ def _factors(ladder: Ladder, size: dict[str, int]) -> tuple[Floats, Floats]:
     """Return A and B ([M, K] and [K, N], float32) as the bench fills them."""
     reference = trusted_reference(ladder.problem.reference)
     scalars = {name: levels[0] for name, levels in reference.scalars.items()}
-    matrices = place_operands(ladder.problem, reference, plain(ladder.problem, size, scalars))
-    return matrices["A"].numbers(), matrices["B"].numbers()
+    matrices = filled(ladder.problem, reference, plain(ladder.problem, size, scalars))
+    return matrices["A"], matrices["B"]
 
 
 def _on_cpu(A: Floats, B: Floats) -> tuple[float, Floats]:
@@ -127,13 +127,13 @@ def _on_gpu(bench: Bench, routine: Routine) -> tuple[float, Floats]:
     placed[0].poison()
     placed[0].launch()
     got = placed[0].output().astype(np.float32)
-    launch_s = min(bench.record(placed).time(2))
+    launch_s = min(bench.record([placed]).time(2))
     launches = survey_launches(launch_s)
-    launch_s = min(bench.record(list(placed) * launches).time(2)) / launches
+    launch_s = min(bench.record([list(placed) * launches]).time(2)) / launches
     survey = Survey(launch_s=launch_s, set_bytes=bench.set_bytes(routine))
     batch = cold([survey], l2_bytes=bench.l2_bytes, tick_s=bench.tick_s)
     sets = bench.place(routine, batch.sets)
-    replay = bench.record([sets[number] for number in batch.order()])
+    replay = bench.record([[sets[number] for number in order] for order in batch.orders()])
     replay.run()
     times = replay.time(SAMPLES_A_ROUND)
     del placed, sets, replay

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -56,7 +55,7 @@ class CudaDevice:
         """
         self.facts = gpu_facts()
         self.stream: Stream = cupy.cuda.Stream(non_blocking=True)
-        self._kernels: dict[tuple[str, str], Any] = {}
+        self._kernels: dict[tuple[bytes, str], Any] = {}
         self._broken = ""
         self._pedantic: tuple[Cublas, object] | None = None
 
@@ -301,7 +300,7 @@ class CudaDevice:
         return built.cubins[arch]
 
     def _kernel(self, cubin: Cubin, symbol: str) -> Any:  # noqa: ANN401
-        key = (hashlib.sha256(cubin.data).hexdigest(), symbol)
+        key = (cubin.data, symbol)
         if key not in self._kernels:
             with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
                 file.write(cubin.data)

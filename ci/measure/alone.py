@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ci.measure.batch import METHOD_VERSION, SAMPLES_A_ROUND, Batch, Survey, cold, hot
+from ci.measure.batch import METHOD_VERSION, SAMPLES_A_ROUND, WARM_UP_S, Batch, Survey, cold, hot
 from ci.measure.errors import WorkerError
 from ci.measure.nvml import GpuWatch
 from ci.measure.timing_messages import Estimate, Estimated, Load, Loaded, Opened, Sample, Sampled
@@ -147,7 +147,7 @@ def _add(
         )
     batch = series[variant].batch
     process.ask(
-        Load(case=case, baseline=baseline, launches=batch.launches, sets=batch.sets, verify=first),
+        Load(case=case, baseline=baseline, batch=batch, verify=first, warm_up_s=WARM_UP_S),
         Loaded,
     )
     process.tell(Sample(count=SAMPLES_A_ROUND))

@@ -9,11 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 METHOD_VERSION = 1
-"""Goes up with every change that can move a time; figures of two methods are never compared."""
+"""Of a revision measured alone. Goes up with every change that can move a time; figures of two
+methods are never compared."""
+GATE_METHOD_VERSION = 2
+"""Of the rounds of a gate, which are compared with earlier gates alone. 2: parts of a batch are
+samples, and only the first case of a process has the full warm-up."""
 
 WARM_UP_S = 0.025
-"""A side replays a case for so long before its samples count. The sides do so one after the other
-on one GPU, which has worked on the case for 50 ms when the first sample is taken."""
+"""A side replays the first case of its process for so long before its samples count. The sides
+do so one after the other on one GPU, which has then worked for 50 ms."""
+WARM_UP_AGAIN_S = 0.005
+"""The same for every further case of a gate: the clocks are up, and what they still do under the
+new load both sides of a pair see alike."""
 WARM_UP_LAUNCHES = 5
 SAMPLES_A_ROUND = 10
 """Samples of one revision measured alone, a round and variant."""
@@ -53,22 +60,29 @@ class Batch:
     """What one sample is: the same on both sides."""
 
     launches: int
+    """Launches of a sample."""
     sets: int
-    """Copies of the operands that the launches go round; ``launches`` is a multiple of it, so
-    that the last launches of a replay leave nothing warm for the first ones of the next."""
+    """Copies of the operands that the launches go round. All parts together go round them a whole
+    number of times, so that nothing is still warm when its turn comes again."""
+    parts: int = 1
+    """Samples that go round once together, one after the other."""
 
     def __post_init__(self) -> None:
         """Refuse a batch whose launches do not go round all sets equally often."""
-        if self.sets < 1 or self.launches < 1 or self.launches % self.sets:
+        launches = self.launches * self.parts
+        if self.sets < 1 or launches < 1 or launches % self.sets:
             msg = (
-                f"{self.launches} launches go round {self.sets} operand sets unevenly, expected a "
+                f"{launches} launches go round {self.sets} operand sets unevenly, expected a "
                 "multiple (a set that is left out stays warm, or is never timed)"
             )
             raise ValueError(msg)
 
-    def order(self) -> list[int]:
-        """Return which set each launch uses."""
-        return [launch % self.sets for launch in range(self.launches)]
+    def orders(self) -> list[list[int]]:
+        """Return which set each launch uses, part by part."""
+        return [
+            [launch % self.sets for launch in range(start, start + self.launches)]
+            for start in range(0, self.launches * self.parts, self.launches)
+        ]
 
 
 def cold(surveys: Sequence[Survey], *, l2_bytes: int, tick_s: float) -> Batch:
@@ -82,6 +96,25 @@ def cold(surveys: Sequence[Survey], *, l2_bytes: int, tick_s: float) -> Batch:
     smallest = min(survey.set_bytes for survey in surveys)
     sets = min(_MOST_SETS, max(_COLD_SETS, math.ceil(_COLD_L2 * l2_bytes / smallest)))
     return Batch(launches=math.ceil(_launches(surveys, tick_s) / sets) * sets, sets=sets)
+
+
+def cold_parts(surveys: Sequence[Survey], *, l2_bytes: int, tick_s: float) -> Batch:
+    """Return a cold batch whose samples are as short as the timer allows.
+
+    One that had to go round all sets in a sample would take many times longer where operands are
+    small and launches are not. There are some sets more, so that the parts are equal.
+
+    Args:
+        surveys: What each side found: the faster one and the smaller set decide.
+        l2_bytes: Size of the L2 cache.
+        tick_s: Tick of the event timer (s).
+    """
+    whole = cold(surveys, l2_bytes=l2_bytes, tick_s=tick_s)
+    launches = _launches(surveys, tick_s)
+    parts = math.ceil(whole.sets / launches)
+    if parts == 1 or launches * parts >= 2 * whole.sets:
+        return whole
+    return Batch(launches=launches, sets=launches * parts, parts=parts)
 
 
 def hot(surveys: Sequence[Survey], *, tick_s: float) -> Batch:

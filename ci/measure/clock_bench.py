@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 
@@ -49,19 +50,20 @@ class _Call:
 class _Loop:
     """A batch of calls."""
 
-    def __init__(self, order: Sequence[Placed]) -> None:
-        self._order = tuple(order)
+    def __init__(self, parts: Sequence[Sequence[Placed]]) -> None:
+        self._parts = tuple(tuple(part) for part in parts)
+        self._next = itertools.cycle(self._parts)
 
     def run(self) -> None:
-        for call in self._order:
-            call.launch()
+        for part in self._parts:
+            _call(part)
 
     def time(self, count: int) -> tuple[float, ...]:
-        self.run()
+        _call(next(self._next))
         times_s = []
-        for _ in range(count):
+        for part in itertools.islice(self._next, count):
             started = time.perf_counter()
-            self.run()
+            _call(part)
             times_s.append(time.perf_counter() - started)
         return tuple(times_s)
 
@@ -97,12 +99,17 @@ class ClockBench:
             calls.append(_Call(function, arguments, matrices[output_of(problem).name].numbers()))
         return calls
 
-    def record(self, order: Sequence[Placed]) -> Replay:
+    def record(self, parts: Sequence[Sequence[Placed]]) -> Replay:
         """Return the calls in this order."""
-        return _Loop(order)
+        return _Loop(parts)
 
     def drop(self) -> None:
         """Leave memory to the interpreter."""
+
+
+def _call(part: Sequence[Placed]) -> None:
+    for call in part:
+        call.launch()
 
 
 def _operands(routine: Routine) -> dict[str, Matrix]:

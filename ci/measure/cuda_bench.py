@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,6 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ci.check.contents import place_operands
 from ci.check.launch import output_of, prepare
 from ci.check.plan import plain
 from ci.check.references import trusted_reference
@@ -23,19 +22,26 @@ from ci.devices.driver import native
 from ci.devices.prepared import Enqueueable, PlacedBuffer, PreparedSteps
 from ci.measure.batch import event_tick
 from ci.measure.bench import BenchError, Placed, Replay, Routine
+from ci.measure.contents import doublings, drawn, unfilled
 from kernels.build import BuiltStage, build_stage
 from kernels.dtypes import numbers
 from kernels.operands import Matrix
-from kernels.spec import Access, Case, CudaStage, Stage, Suite
+from kernels.spec import Case, CudaStage, Stage, Suite
 
 _ALIGNMENT_BYTES = 512
 """Operands start at multiples of it, as an allocator would place them."""
 _TEMPLATES_BYTES = 4 << 30
 """Operands kept on the GPU to be copied again, at most about so many bytes."""
+_KEPT_BYTES = 1 << 30
+"""Operand sets whose memory is kept from one case to the next, at most."""
 _NAN_BYTE = 0xFF
 """Repeated, it is NaN in every float type."""
 _TICK_TIMES = 64
 _TICK_STEP_BYTES = 1 << 16
+
+
+_PrepareOn = Callable[[Mapping[str, PlacedBuffer]], Enqueueable]
+"""Operands in place → the launch on them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,25 +100,28 @@ class _OnGpu:
         return numbers(self._written.fetch(), self._dtype)
 
 
-class _Graph:
-    """A batch as an instantiated CUDA graph."""
+class _Graphs:
+    """A batch as instantiated CUDA graphs, one a part."""
 
-    def __init__(self, graph: Any, stream: Any) -> None:  # noqa: ANN401
-        self._graph = graph
+    def __init__(self, graphs: Sequence[Any], stream: Any) -> None:  # noqa: ANN401
+        self._graphs = graphs
+        self._next = itertools.cycle(graphs)
         self._stream = stream
-        graph.upload(stream)
+        for graph in graphs:
+            graph.upload(stream)
 
     def run(self) -> None:
-        self._graph.launch(self._stream)
+        for graph in self._graphs:
+            graph.launch(self._stream)
         self._stream.synchronize()
 
     def time(self, count: int) -> tuple[float, ...]:
         pairs = [(cupy.cuda.Event(), cupy.cuda.Event()) for _ in range(count)]
         # The untimed replay also hides from the others that the host is still enqueueing them.
-        self._graph.launch(self._stream)
+        next(self._next).launch(self._stream)
         for begin, end in pairs:
             begin.record(self._stream)
-            self._graph.launch(self._stream)
+            next(self._next).launch(self._stream)
             end.record(self._stream)
         self._stream.synchronize()
         return tuple(cupy.cuda.get_elapsed_time(*pair) / 1000 for pair in pairs)
@@ -136,6 +145,7 @@ class CudaBench:
         self._cache = cache
         self._built: dict[tuple[str, str], BuiltStage] = {}
         self._templates: dict[tuple[str, str], _Template] = {}
+        self._arena: Any = None
         self._baselines = Baselines(self._device)
         self.l2_bytes = self._device.facts.l2_bytes
         self.tick_s = event_tick(self._short_times())
@@ -150,39 +160,59 @@ class CudaBench:
         stride = template.block.nbytes
         stream = self._device.stream
         with _explained(f"{sets} operand sets of {stride} bytes"):
-            arena = cupy.empty(sets * stride, dtype=np.uint8)
-            for start in range(0, sets * stride, stride):
-                target = arena[start : start + stride].data
-                target.copy_from_device_async(template.block.data, stride, stream)
+            arena = self._arena_of(sets * stride)
+            arena.data.copy_from_device_async(template.block.data, stride, stream)
+            self._repeat(arena, known=stride, wanted=sets * stride)
             stream.synchronize()
         output = output_of(routine.case.ladder.problem)
+        launch_on = self._baseline if routine.baseline else self._stage_launch
+        prepare_on = launch_on(routine.case, template)
         placed = []
         for start in range(0, sets * stride, stride):
             operands = template.laid_into(arena, start)
-            prepared = (
-                self._baseline(routine.case, template, operands)
-                if routine.baseline
-                else self._launch(routine.case, template, operands)
-            )
+            prepared = prepare_on(operands)
             placed.append(_OnGpu(self._device, prepared, operands[output.name], output.dtype))
         return placed
 
-    def record(self, order: Sequence[Placed]) -> Replay:
-        """Return a CUDA graph of the launches in this order; see ``Bench.record``."""
+    def record(self, parts: Sequence[Sequence[Placed]]) -> Replay:
+        """Return CUDA graphs of the launches in this order; see ``Bench.record``."""
         stream: Any = self._device.stream
-        launches = [each.prepared for each in order if isinstance(each, _OnGpu)]
-        with _explained(f"a graph of {len(launches)} launches"):
-            stream.begin_capture()
-            try:
-                for prepared in launches:
-                    prepared.enqueue(stream)
-            finally:
-                graph = stream.end_capture()
-            return _Graph(graph, stream)
+        graphs = []
+        for part in parts:
+            launches = [each.prepared for each in part if isinstance(each, _OnGpu)]
+            with _explained(f"a graph of {len(launches)} launches"):
+                stream.begin_capture()
+                try:
+                    for prepared in launches:
+                        prepared.enqueue(stream)
+                finally:
+                    graphs.append(stream.end_capture())
+        with _explained(f"{len(graphs)} graphs"):
+            return _Graphs(graphs, stream)
 
     def drop(self) -> None:
-        """Give memory back that nobody holds."""
-        cupy.get_default_memory_pool().free_all_blocks()
+        """Keep the memory for the next case's operands, unless it is much."""
+        if self._arena is not None and self._arena.nbytes > _KEPT_BYTES:
+            self._arena = None
+            cupy.get_default_memory_pool().free_all_blocks()
+
+    def _arena_of(self, size_bytes: int) -> Any:  # noqa: ANN401
+        """Return memory for operand sets: the last case's, if it is large enough.
+
+        Where it lies is drawn once a process then, as everything else that differs from one
+        process to the next, and no case waits for its allocation.
+        """
+        if self._arena is None or self._arena.nbytes < size_bytes:
+            self._arena = None
+            cupy.get_default_memory_pool().free_all_blocks()
+            self._arena = cupy.empty(size_bytes, dtype=np.uint8)
+        return self._arena
+
+    def _repeat(self, memory: Any, *, known: int, wanted: int) -> None:  # noqa: ANN401
+        """Repeat the first ``known`` bytes of a memory in the first ``wanted`` ones."""
+        for copy in doublings(known, wanted):
+            target = memory.data + copy.target
+            target.copy_from_device_async(memory.data, copy.count, self._device.stream)
 
     def _template(self, case: Case) -> _Template:
         """Return the operands of a problem at a size: one set for all of a ladder's stages."""
@@ -194,29 +224,31 @@ class CudaBench:
         return self._templates[key]
 
     def _filled(self, case: Case) -> _Template:
-        """Return the operands the correctness check has at this size, on the GPU."""
-        problem, size = case.ladder.problem, case.size.as_dict()
+        """Return a problem's operands at a size, random on the GPU; what is not read is NaN."""
+        problem = case.ladder.problem
         reference = trusted_reference(problem.reference)
         scalars = {name: levels[0] for name, levels in reference.scalars.items()}
-        matrices = place_operands(problem, reference, plain(problem, size, scalars))
+        combination = plain(problem, case.size.as_dict(), scalars)
+        matrices = unfilled(problem, combination)
         starts, end = {}, 0
         for name, matrix in matrices.items():
             starts[name] = end
             end += -(-matrix.buffer().nbytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
-        scratch = {o.name for o in problem.operands if o.access is Access.SCRATCH}
+        stream = self._device.stream
         with _explained(f"operands of {end} bytes"):
             block = cupy.empty(end, dtype=np.uint8)
-            for name, matrix in matrices.items():
-                data = matrix.buffer().view(np.uint8)
-                if name not in scratch:
-                    block[starts[name] : starts[name] + data.size].set(data, self._device.stream)
-            self._device.stream.synchronize()
+            block.data.memset_async(_NAN_BYTE, end, stream)
+            for name, values in drawn(problem, reference, combination).items():
+                wanted = matrices[name].buffer().nbytes
+                memory = block[starts[name] : starts[name] + wanted]
+                known = min(values.nbytes, wanted)
+                memory[:known].set(values.view(np.uint8)[:known], stream)
+                self._repeat(memory, known=known, wanted=wanted)
+            stream.synchronize()
         return _Template(matrices=matrices, scalars=scalars, block=block, starts=starts)
 
-    def _launch(
-        self, case: Case, template: _Template, operands: Mapping[str, PlacedBuffer]
-    ) -> PreparedSteps:
-        """Return the launches of a case's stage on operands in place."""
+    def _stage_launch(self, case: Case, template: _Template) -> _PrepareOn:
+        """Return what prepares the launch of a case's stage."""
         stage = _cuda_stage(case.stage)
         built = self._build(case, stage)
         steps = prepare(
@@ -227,7 +259,7 @@ class CudaBench:
             size=case.size.as_dict(),
             scalars=template.scalars,
         )
-        return self._device.prepare_steps(built, steps, operands)
+        return lambda operands: self._device.prepare_steps(built, steps, operands)
 
     def _build(self, case: Case, stage: CudaStage) -> BuiltStage:
         key = (case.ladder.name, stage.name)
@@ -241,11 +273,9 @@ class CudaBench:
             )
         return self._built[key]
 
-    def _baseline(
-        self, case: Case, template: _Template, operands: Mapping[str, PlacedBuffer]
-    ) -> Enqueueable:
-        """Return the vendor library's routine on operands in place."""
-        return self._baselines.prepare(
+    def _baseline(self, case: Case, template: _Template) -> _PrepareOn:
+        """Return what prepares the vendor library's routine."""
+        return lambda operands: self._baselines.prepare(
             case.ladder.problem.baseline,
             OnOperands(
                 size=case.size.as_dict(),

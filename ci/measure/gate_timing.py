@@ -14,7 +14,7 @@ from ci.gate.settings import Settings
 from ci.gate.sides import sides
 from ci.gate.timing import TimingVerdict, decide
 from ci.gate.validity import usual_ranges
-from ci.measure.batch import METHOD_VERSION
+from ci.measure.batch import GATE_METHOD_VERSION
 from ci.measure.nvml import GpuWatch
 from ci.measure.rounds import Setting, Taken, take_rounds
 from ci.measure.sides import Side
@@ -94,8 +94,8 @@ def time_gate(
     Raises:
         SetupError: This machine lacks something that timing needs.
     """
-    ledger = noise_ledger(plan.history, machine=machine.name, method_version=METHOD_VERSION)
-    usual = usual_ranges(plan.history, machine=machine.name, method_version=METHOD_VERSION)
+    ledger = noise_ledger(plan.history, machine=machine.name, method_version=GATE_METHOD_VERSION)
+    usual = usual_ranges(plan.history, machine=machine.name, method_version=GATE_METHOD_VERSION)
     started = datetime.now(UTC)
 
     def wanted(rounds: Sequence[Round]) -> Sequence[str]:
@@ -127,7 +127,7 @@ def stored(base: Side, head: Side, machine: Machine, taken: Taken, started: date
         base=base.revision,
         head=head.revision,
         machine=machine,
-        method_version=METHOD_VERSION,
+        method_version=GATE_METHOD_VERSION,
         launches_per_sample={case: batch.launches for case, batch in taken.batches.items()},
         rounds=taken.rounds,
         fixed_s=taken.fixed_s,

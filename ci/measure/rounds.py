@@ -11,7 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from ci.gate.validity import Range, why_invalid
-from ci.measure.batch import Batch, Survey, cold, pair_count
+from ci.measure.batch import (
+    WARM_UP_AGAIN_S,
+    WARM_UP_S,
+    Batch,
+    Survey,
+    cold_parts,
+    pair_count,
+)
 from ci.measure.errors import WorkerError
 from ci.measure.nvml import UNKNOWN, GpuWatch, summarised
 from ci.measure.timing_messages import Estimate, Estimated, Load, Loaded, Opened, Sample, Sampled
@@ -66,7 +73,7 @@ class Turn:
     samples: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class _Team:
     """The two processes of a round."""
 
@@ -75,6 +82,8 @@ class _Team:
     order: tuple[int, int]
     """Which side starts and allocates first."""
     opened: Opened
+    warm: bool = False
+    """Whether both have worked on a case."""
 
 
 def take_rounds(
@@ -198,12 +207,13 @@ class _Rounds:
         load = Load(
             case=case,
             baseline=False,
-            launches=batch.launches,
-            sets=batch.sets,
+            batch=batch,
             verify=case not in self._verified,
+            warm_up_s=WARM_UP_AGAIN_S if team.warm else WARM_UP_S,
         )
         loaded = [team.processes[side].ask(load, Loaded) for side in team.order]
         self._verified.add(case)
+        team.warm = True
         pairs = pair_count(max(each.sample_s for each in loaded))
         samples, states = self._alternate(team, turns(pairs))
         for process in team.processes:
@@ -232,7 +242,7 @@ class _Rounds:
                 for side in team.order
             ]
             surveys = [Survey(launch_s=t.launch_s, set_bytes=t.set_bytes) for t in told]
-            self._batches[case] = cold(
+            self._batches[case] = cold_parts(
                 surveys, l2_bytes=team.opened.l2_bytes, tick_s=team.opened.tick_s
             )
         return self._batches[case]

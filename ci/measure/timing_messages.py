@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ci.measure.batch import Batch
 from ci.measure.messages import SetupFailed
 
 
@@ -32,10 +33,11 @@ class Load:
 
     case: str
     baseline: bool
-    launches: int
-    sets: int
+    batch: Batch
     verify: bool
     """Whether to show that every operand set is worked on, and its result right."""
+    warm_up_s: float
+    """Least time to replay the batch before it is ready."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 
 from ci.check.errors import CheckError
 from ci.devices.errors import DeviceError, NoBaselineError, NoGpuError
-from ci.measure.batch import (
-    WARM_UP_LAUNCHES,
-    WARM_UP_S,
-    Batch,
-    survey_launches,
-)
+from ci.measure.batch import WARM_UP_LAUNCHES, survey_launches
 from ci.measure.bench import Bench, BenchError, Placed, Replay, Routine, require_all_worked_on
 from ci.measure.clock_bench import ClockBench
 from ci.measure.messages import SetupFailed
@@ -106,43 +101,41 @@ class TimingWorker:
         bench = self._opened()
         placed = bench.place(routine, 1)
         self._first_output(routine, placed[0])
-        launch_s = min(bench.record(placed).time(2))
+        launch_s = min(bench.record([placed]).time(2))
         launches = survey_launches(launch_s)
         if launches > 1:
-            launch_s = min(bench.record(list(placed) * launches).time(2)) / launches
+            launch_s = min(bench.record([list(placed) * launches]).time(2)) / launches
         return Estimated(launch_s=launch_s, set_bytes=bench.set_bytes(routine))
 
     def _load(self, command: Load) -> Loaded:
-        batch = Batch(launches=command.launches, sets=command.sets)
-        bench = self._opened()
+        bench, batch, routine = self._opened(), command.batch, self._routine(command)
         self._placed, self._replay = (), None
-        routine = self._routine(command)
         self._placed = tuple(bench.place(routine, batch.sets))
-        right = self._first_output(routine, self._placed[0])
-        self._replay = bench.record([self._placed[number] for number in batch.order()])
+        # On its own first: it finds a kernel that hangs or faults where words can be had for it.
+        self._placed[0].launch()
+        self._replay = bench.record(
+            [[self._placed[number] for number in order] for order in batch.orders()]
+        )
         self._launches = batch.launches
         if command.verify:
+            right = self._first_output(routine, self._placed[0])
             require_all_worked_on(self._placed, self._replay, batch, right)
-        return Loaded(sample_s=self._warm_up(self._replay))
+        return Loaded(sample_s=self._warm_up(self._replay, command.warm_up_s))
 
     def _first_output(self, routine: Routine, placed: Placed) -> NDArray[np.generic]:
-        """Return the output of this process's first launch of a routine, made on its own.
-
-        That is the launch the correctness check makes, on the same operands. Launching on its own
-        before any batch also finds a kernel that hangs or faults where words can be had for it.
-        """
+        """Return the output of a launch on its own; the first one asked for, of a routine."""
         if self._first is None or self._first[0] != routine:
             placed.poison()
             placed.launch()
             self._first = (routine, placed.output())
         return self._first[1]
 
-    def _warm_up(self, replay: Replay) -> float:
+    def _warm_up(self, replay: Replay, least_s: float) -> float:
         """Replay until the device has settled on the case, and return the last replay's time."""
         started = time.monotonic()
-        done = 0
+        done = 1
         sample_s = 0.0
-        while done < WARM_UP_LAUNCHES or time.monotonic() - started < WARM_UP_S:
+        while done < WARM_UP_LAUNCHES or time.monotonic() - started < least_s:
             (sample_s,) = replay.time(1)
             done += 2 * self._launches
         return sample_s
@@ -175,19 +168,19 @@ class TimingWorker:
         return Routine(case=self._cases[command.case], baseline=command.baseline)
 
 
-def _open_cuda(command: Open, suite: Suite) -> Bench:
-    """Return the GPU; imported late, because CuPy is there only beside one."""
+def _cuda() -> OpenBench:
+    """Return what opens the GPU; imported late, because CuPy is there only beside one."""
     from ci.measure.cuda_bench import CudaBench  # noqa: PLC0415
 
-    return CudaBench(suite, cache=Path(command.cache))
+    return lambda command, suite: CudaBench(suite, cache=Path(command.cache))
 
 
-def _open_clock(command: Open, suite: Suite) -> Bench:
-    del command, suite
-    return ClockBench()
+def _clock() -> OpenBench:
+    return lambda _command, _suite: ClockBench()
 
 
-_BENCHES: dict[str, OpenBench] = {"cuda": _open_cuda, "clock": _open_clock}
+_BENCHES: dict[str, Callable[[], OpenBench]] = {"cuda": _cuda, "clock": _clock}
+"""What is timed with → what opens it. Importing comes first, in both sides' processes at once."""
 
 
 def _read_lines(lines: queue.Queue[bytes]) -> None:
@@ -208,7 +201,7 @@ def _read_lines(lines: queue.Queue[bytes]) -> None:
 
 def main() -> None:
     """Answer commands until standard input ends."""
-    worker = TimingWorker(_BENCHES[sys.argv[1]])
+    worker = TimingWorker(_BENCHES[sys.argv[1]]())
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read_lines, args=(lines,), daemon=True).start()
     # Whatever the suite prints goes to the log; the replies keep the real standard output.

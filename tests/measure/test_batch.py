@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci.measure.batch import Survey, cold, event_tick, hot, pair_count, survey_launches
+from ci.measure.batch import Survey, cold, cold_parts, event_tick, hot, pair_count, survey_launches
 
 H200_L2 = 60 << 20
 H200_TICK_S = 32e-9
@@ -31,12 +31,35 @@ def test_a_cold_batch_is_long_enough_and_leaves_the_cache_behind(
     assert batch.launches * fastest >= max(0.5e-3, 1000 * tick_s) * (1 - 1e-12)
     assert batch.sets >= 2
     assert batch.sets * smallest >= 2 * H200_L2
-    assert set(batch.order()) == set(range(batch.sets))
+    assert set(batch.orders()[0]) == set(range(batch.sets))
+
+
+@given(surveys, st.sampled_from([H200_TICK_S, 1.024e-6]))
+def test_the_parts_of_a_cold_batch_go_round_more_than_the_cache_before_a_set_comes_again(
+    found: list[Survey], tick_s: float
+) -> None:
+    batch = cold_parts(found, l2_bytes=H200_L2, tick_s=tick_s)
+    fastest = min(survey.launch_s for survey in found)
+    smallest = min(survey.set_bytes for survey in found)
+    assert batch.launches * fastest >= max(0.5e-3, 1000 * tick_s) * (1 - 1e-12)
+    used = [number for order in batch.orders() for number in order]
+    assert len(used) % batch.sets == 0
+    assert used == [launch % batch.sets for launch in range(len(used))]
+    assert batch.sets * smallest >= 2 * H200_L2 or batch.sets >= 4096
+    assert batch.sets < 2 * cold(found, l2_bytes=H200_L2, tick_s=tick_s).sets
+
+
+def test_a_slow_kernel_on_small_operands_is_not_sampled_over_all_sets_at_once() -> None:
+    found = [Survey(launch_s=75e-6, set_bytes=3 << 18)]
+    batch = cold_parts(found, l2_bytes=H200_L2, tick_s=H200_TICK_S)
+    assert (batch.launches, batch.sets, batch.parts) == (7, 161, 23)
+    micro = [Survey(launch_s=3e-6, set_bytes=3 << 18)]
+    assert cold_parts(micro, l2_bytes=H200_L2, tick_s=H200_TICK_S).parts == 1
 
 
 @given(surveys)
 def test_a_hot_batch_stays_on_one_set(found: list[Survey]) -> None:
-    assert set(hot(found, tick_s=H200_TICK_S).order()) == {0}
+    assert set(hot(found, tick_s=H200_TICK_S).orders()[0]) == {0}
 
 
 def test_the_cold_batch_of_a_small_and_of_a_large_product() -> None:

@@ -12,7 +12,7 @@ from ci.measure.clock_bench import ClockBench
 from kernels.suite import load_suite
 from tests.measure.clock_suite import write_suite
 
-BATCH = Batch(launches=21, sets=7)
+BATCH = Batch(launches=7, sets=21, parts=3)
 
 
 def placed(folder: Path, body: str = "pass") -> list[Placed]:
@@ -23,22 +23,22 @@ def placed(folder: Path, body: str = "pass") -> list[Placed]:
 def test_all_sets_of_a_batch_are_worked_on(tmp_path: Path) -> None:
     sets = placed(tmp_path)
     sets[0].launch()
-    replay = ClockBench().record([sets[number] for number in BATCH.order()])
+    replay = ClockBench().record([[sets[number] for number in order] for order in BATCH.orders()])
     require_all_worked_on(sets, replay, BATCH, sets[0].output())
 
 
 def test_a_set_that_the_recorded_batch_leaves_out_is_named(tmp_path: Path) -> None:
     sets = placed(tmp_path)
     sets[0].launch()
-    replay = ClockBench().record([sets[number % 4] for number in range(20)])
-    with pytest.raises(BenchError, match=r"operand set 5 of 7 .* was not written"):
+    replay = ClockBench().record([[sets[number % 4] for number in range(20)]])
+    with pytest.raises(BenchError, match=r"operand set 5 of 21 .* was not written"):
         require_all_worked_on(sets, replay, BATCH, sets[0].output())
 
 
 def test_a_launch_that_only_works_once_is_noticed(tmp_path: Path) -> None:
     sets = placed(tmp_path, "if calls > 10:\n    c[...] = 0")
     sets[0].launch()
-    replay = ClockBench().record([sets[number] for number in BATCH.order()])
+    replay = ClockBench().record([[sets[number] for number in order] for order in BATCH.orders()])
     with pytest.raises(BenchError, match="not that of a launch on its own"):
         require_all_worked_on(sets, replay, BATCH, sets[0].output())
 

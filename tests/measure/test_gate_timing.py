@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ci.gate.settings import STANDARD
 from ci.measure.alone import Timed
-from ci.measure.batch import METHOD_VERSION
+from ci.measure.batch import GATE_METHOD_VERSION
 from ci.measure.gate_timing import TimingPlan, cases_to_time, time_gate
 from ci.measure.nvml import UNKNOWN, GpuWatch
 from ci.measure.sides import Side
@@ -69,7 +69,7 @@ def test_a_gate_of_real_work_finds_the_slower_case_and_stores_every_sample(tmp_p
     )
     assert verdicts[case("slower")].word is Word.REGRESSION
     assert verdicts[case("calm")].word is not Word.REGRESSION
-    assert run.method_version == METHOD_VERSION
+    assert run.method_version == GATE_METHOD_VERSION
     assert set(run.launches_per_sample) == {case("calm"), case("slower")}
     save_gate_run(tmp_path / "gates/one.json", run)
     assert load_gate_run(tmp_path / "gates/one.json") == run
@@ -79,7 +79,7 @@ def test_a_gate_of_real_work_finds_the_slower_case_and_stores_every_sample(tmp_p
 
 def measurement(cache: str) -> Measurement:
     return Measurement(
-        method_version=METHOD_VERSION,
+        method_version=GATE_METHOD_VERSION,
         cache=cache,
         launches_per_sample=2,
         operand_sets=2,
