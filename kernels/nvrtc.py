@@ -120,10 +120,12 @@ def _fetch(nvrtc: ModuleType, program: object, what: str) -> bytes:
     """Return one of the program's outputs."""
     status, size = getattr(nvrtc, f"nvrtcGet{what}Size")(program)
     _expect(nvrtc, status, f"nvrtcGet{what}Size")
-    data = b" " * int(size)
+    # NVRTC writes into it. Python keeps one object for all bytes of length 1, so that an empty log
+    # would change every such byte in the process: never pass fewer than two.
+    data = bytes(int(size) + 1)
     (status,) = getattr(nvrtc, f"nvrtcGet{what}")(program, data)
     _expect(nvrtc, status, f"nvrtcGet{what}")
-    return data
+    return data[: int(size)]
 
 
 def _without_working_folder(ptx: bytes) -> bytes:

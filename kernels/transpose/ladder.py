@@ -34,7 +34,7 @@ PROBLEM = Problem(
     baseline="copy",
     tolerance=exact(),
     sizes=(
-        perf(R=16384, C=16384),
+        perf(R=8192, C=8192),
         perf(R=8191, C=8193),
         check(R=256, C=128),
         check(R=127, C=65),

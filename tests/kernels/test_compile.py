@@ -9,6 +9,7 @@ import pytest
 
 from kernels import load_suite
 from kernels.build import build_stage
+from kernels.nvrtc import compile_text
 from kernels.spec import ARCHITECTURES, CudaStage, Ladder, Suite
 
 SUITE = load_suite(Path(__file__).parents[2] / "kernels")
@@ -31,3 +32,11 @@ def test_a_stage_compiles_for_every_architecture_it_declares_without_spills(
         figures = MEMORY.findall(cubin.log)
         assert len(figures) == len(cubin.kernels)
         assert set(figures) == {("0", "0", "0")}, f"{stage.name} on {arch}"
+
+
+def test_compiling_leaves_the_interpreters_own_bytes_alone() -> None:
+    # The kind: a library that writes into an immutable object. An empty log has one byte, and
+    # Python shares all bytes objects of one byte.
+    compile_text("__global__ void k() {}", "k.cu", arch="sm_90", options=(), expressions=("k",))
+    assert [bytes([value])[0] for value in range(256)] == list(range(256))
+    assert " ".encode()[0] == ord(" ")

@@ -173,4 +173,4 @@ def _fraction_fma(a: float, b: float, c: float) -> float:
     try:
         return float(value) or math.copysign(0.0, value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
