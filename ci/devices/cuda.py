@@ -213,6 +213,32 @@ class CudaDevice:
             self._broken = f"a kernel faulted: {error}"
             raise LaunchError(self._broken) from error
 
+    def empty(self, shape: Sequence[int], storage: np.dtype[np.generic]) -> Any:  # noqa: ANN401
+        """Return a CuPy array that holds nothing yet."""
+        return cupy.empty(tuple(shape), dtype=storage)
+
+    def run_in_place(
+        self, built: BuiltStage, steps: Sequence[StepLaunch], arrays: Mapping[str, Any]
+    ) -> None:
+        """Execute the launches of a stage on CuPy arrays where they are, and wait for the end.
+
+        Args:
+            built: The compiled stage.
+            steps: Its launches; of a buffer only the name counts.
+            arrays: Buffer name → CuPy array, on which other streams may still work.
+
+        Raises:
+            LaunchError: The launch was refused, or the kernel faulted.
+            StepLimitError: The kernel does not end.
+        """
+        cupy.cuda.Device().synchronize()
+        placed = {
+            name: PlacedBuffer(name=name, array=array, memory=array, start=0)
+            for name, array in arrays.items()
+        }
+        for launch in self.prepare_steps(built, steps, placed).launches:
+            self.finish(launch)
+
     def cublas(
         self, stream: Stream, mathematics: Mathematics = Mathematics.DEFAULT
     ) -> tuple[Cublas, object]:

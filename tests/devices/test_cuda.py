@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from ci.call import call
 from ci.check.freivalds import confirm_gemm
 from ci.check.references import device_reference
 from ci.devices.cublas import Element, Mathematics, PreparedGemm, column_major
@@ -238,3 +239,25 @@ def test_a_kernel_that_does_not_end_is_given_up(device: CudaDevice) -> None:
     assert first.startswith("StepLimitError: a kernel did not end within")
     assert second.startswith("LaunchError: a kernel did not end within")
     assert device.name == "cuda"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("stage", ["sgemm/09_warp_tile", "sgemm/02_coalesced"])
+def test_a_call_works_on_cupy_arrays_where_they_are(device: CudaDevice, stage: str) -> None:
+    del device
+    cupy = pytest.importorskip("cupy")
+    a, b = cupy.random.rand(70, 50, dtype="f4"), cupy.random.rand(41, 50, dtype="f4").T
+    got = call(stage, a[:, 3:20], b[3:20], alpha=2.0)
+    assert isinstance(got, cupy.ndarray)
+    want = 2 * a[:, 3:20].get().astype("f8") @ b[3:20].get().astype("f8")
+    assert np.abs(got.get() - want).max() < 1e-4
+
+
+@pytest.mark.gpu
+def test_a_call_on_numpy_arrays_gives_numpy_arrays(device: CudaDevice) -> None:
+    del device
+    q, k, v = (normal((2, 64 * 37), (seed,)).reshape(1, 2, 37, 64) for seed in range(3))
+    got = call("attention/05_double_buffer", q, k, v, mask=2, device="cuda")
+    here = call("attention/05_double_buffer", q, k, v, mask=2, device="simulator")
+    assert isinstance(got, np.ndarray)
+    assert np.abs(got - here).max() < 1e-5

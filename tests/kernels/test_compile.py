@@ -39,4 +39,4 @@ def test_compiling_leaves_the_interpreters_own_bytes_alone() -> None:
     # Python shares all bytes objects of one byte.
     compile_text("__global__ void k() {}", "k.cu", arch="sm_90", options=(), expressions=("k",))
     assert [bytes([value])[0] for value in range(256)] == list(range(256))
-    assert " ".encode()[0] == ord(" ")
+    assert b" "[0] == ord(" ")
