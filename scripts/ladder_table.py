@@ -1,4 +1,4 @@
-"""Writes the tables of the README and of docs/sizes.md from committed records.
+"""Writes the tables of the README, docs/sizes.md and docs/ladders.md from committed records.
 
 ``python -m scripts.ladder_table`` rewrites the text between the markers; a test compares it.
 """
@@ -15,11 +15,14 @@ from ci.results.model import CaseResult, Measurement, RunRecord, StageResult
 from ci.results.store import load_all, record_path, write_text
 from dashboards.formatting import significant
 from scripts import sweep_record
+from scripts.ladder_tables import ladder_tables
 from scripts.sweep_record import CPU, CUBLAS, SIZES, SizeSweep
 
 ROOT = Path(__file__).resolve().parents[1]
 LADDER = "ladder table"
+LADDERS = "ladder tables"
 SWEEP = "size table"
+SGEMM = "sgemm"
 COUNTED_SIZE = {"M": 256, "N": 256, "K": 256}
 TIMED_SIZE = {"M": 4096, "N": 4096, "K": 4096}
 ARCH = "sm_90"
@@ -50,6 +53,10 @@ def rewritten(root: Path, found: Sources) -> dict[Path, str]:
     tables = {
         root / "README.md": (LADDER, ladder_table(found)),
         root / "docs" / "sizes.md": (SWEEP, size_table(found.sweep) if found.sweep else ""),
+        root / "docs" / "ladders.md": (
+            LADDERS,
+            ladder_tables(found.timed, found.counted, but=SGEMM),
+        ),
     }
     return {
         path: between_markers(path.read_text(encoding="utf-8"), name, table)
@@ -146,7 +153,11 @@ def _caption(found: Sources) -> str:
 
 def _cases(record: RunRecord | None, size: Mapping[str, int]) -> dict[tuple[str, str], CaseResult]:
     cases = record.cases if record else ()
-    return {(case.ladder, case.stage): case for case in cases if dict(case.size) == dict(size)}
+    return {
+        (case.ladder, case.stage): case
+        for case in cases
+        if case.ladder == SGEMM and dict(case.size) == dict(size)
+    }
 
 
 def _stages(record: RunRecord | None) -> Sequence[StageResult]:
