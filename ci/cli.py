@@ -16,7 +16,19 @@ from ci.measure.errors import MeasureError
 from ci.report.errors import ReportError
 from ci.results.errors import ResultsError
 from ci.static.errors import StaticError
-from ci.verbs import check, compare, doctor, gate, listing, measure, report, site, store, tune
+from ci.verbs import (
+    check,
+    compare,
+    doctor,
+    explain,
+    gate,
+    listing,
+    measure,
+    report,
+    site,
+    store,
+    tune,
+)
 from ci.verbs.context import Request
 from dashboards.errors import SiteFolderError
 from kernels.errors import KernelError
@@ -250,6 +262,15 @@ def _store(sub: argparse.ArgumentParser) -> None:
     sub.set_defaults(verb=lambda a: store.run(a.records, branch=a.branch))
 
 
+def _explain(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("case", help="a case id of flopwatch list")
+    sub.add_argument(
+        "--suite", default="kernels", help="the suite's folder in a checkout (default: %(default)s)"
+    )
+    _formatted(sub)
+    sub.set_defaults(verb=lambda a: explain.run(a.case, suite=a.suite, form=a.format))
+
+
 def _tune(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("ladder", help="whose stages with a tile_space are searched")
     sub.add_argument(
@@ -269,6 +290,7 @@ _VERBS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] =
     ("measure", "Check, count and record one revision.", _measure),
     ("gate", "Compare base and head and say whether head may pass.", _gate),
     ("compare", "Compare two records.", _compare),
+    ("explain", "Show counters and findings beside the source lines of a case.", _explain),
     ("site", "Build the static dashboard from records.", _site),
     ("report", "Report a verdict on GitHub, from inside a workflow.", _report),
     ("store", "Append records to the branch that keeps them.", _store),

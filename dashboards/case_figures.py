@@ -24,7 +24,7 @@ _DERIVED = (SECTORS_PER_REQUEST, LOADS_PER_FLOP, TRAFFIC)
 _LINE_COUNTERS = (
     "global_load_sectors", "global_store_sectors", "shared_load_wavefronts",
     "shared_load_conflicts", "shared_store_wavefronts", "shared_store_conflicts", "local_bytes",
-    "atomic_requests",
+    "atomic_sectors", "atomic_requests",
 )  # fmt: skip
 """Counters that cost time on a line; requests and elements follow from the source."""
 _LINE_BARS = ("global_load_sectors", "shared_load_wavefronts")
@@ -63,11 +63,15 @@ def _counter_row(name: str, before: Counters | None, after: Counters) -> Row:
     field = COUNTER_FIELDS[name]
     head = counter(after, name)
     label = Cell(text=field.label, unit=field.unit)
+    shown = Cell(text=DASH if head is None else field.show(head))
     if before is None:
-        return Row(cells=(label, Cell(text=field.show(head))))
+        return Row(cells=(label, shown))
     base = counter(before, name)
-    cells = (Cell(text=field.show(base)), Cell(text=field.show(head)), _difference(base, head))
-    return Row(cells=(label, *cells))
+    earlier = Cell(text=DASH if base is None else field.show(base))
+    change = Cell(text=DASH)
+    if base is not None and head is not None:
+        change = _difference(base, head)
+    return Row(cells=(label, earlier, shown, change))
 
 
 def _derived_rows(before: CaseResult | None, after: CaseResult) -> list[Row]:
@@ -103,7 +107,7 @@ def lines_table(case: CaseResult | None, verdict: CaseVerdict | None) -> Table |
     named = {change.place for change in verdict.changes} if verdict else set()
     used = [name for name in _LINE_COUNTERS if any(counter(line.counters, name) for line in lines)]
     files = dict.fromkeys(line.file for line in lines)
-    largest = {name: max(counter(line.counters, name) for line in lines) for name in used}
+    largest = {name: max(counter(line.counters, name) or 0 for line in lines) for name in used}
     columns = tuple(
         Column(label=COUNTER_FIELDS[name].label, unit=COUNTER_FIELDS[name].unit, numeric=True)
         for name in used
@@ -131,7 +135,7 @@ def lines_table(case: CaseResult | None, verdict: CaseVerdict | None) -> Table |
 
 
 def _line_cell(line: LineCounters, name: str, largest: int) -> Cell:
-    value = counter(line.counters, name)
+    value = counter(line.counters, name) or 0
     return Cell(
         text=COUNTER_FIELDS[name].show(value),
         tone="" if value else "quiet",

@@ -279,6 +279,12 @@ COUNTER_FIELDS: Mapping[str, Field] = {
     "shared_store_conflicts": Field(label="Shared store conflicts", unit="extra wavefronts"),
     "local_bytes": Field(label="Local memory", unit="bytes"),
     "atomic_requests": Field(label="Atomic requests", unit="per warp"),
+    "global_load_ideal_sectors": Field(label="Ideal load sectors", unit="32 B each"),
+    "global_store_ideal_sectors": Field(label="Ideal store sectors", unit="32 B each"),
+    "local_load_requests": Field(label="Local load requests", unit="per warp"),
+    "local_store_requests": Field(label="Local store requests", unit="per warp"),
+    "atomic_sectors": Field(label="Atomic sectors", unit="32 B each"),
+    "shared_atomic_requests": Field(label="Shared atomic requests", unit="per warp"),
 }
 """Every field of ``Counters``, in the order of the contract."""
 
@@ -297,9 +303,10 @@ STATIC_FIELDS: Mapping[str, Field] = {
 """Every numeric field of ``StaticFigures``."""
 
 
-def counter(counters: Counters, name: str) -> int:
-    """Return one field of the counters."""
-    return int(attrgetter(name)(counters))
+def counter(counters: Counters, name: str) -> int | None:
+    """Return one field of the counters; None if the record does not have it."""
+    value: int | None = attrgetter(name)(counters)
+    return value
 
 
 def static_figure(static: StaticFigures, name: str) -> float:

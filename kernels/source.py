@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from kernels.errors import SourceError
 
@@ -54,6 +54,20 @@ def flatten(path: Path, suite: Path) -> FlatSource:
     name = flattener.name_of(root, f"{path}: ")
     lines = flattener.paste(root, f"{name}: ")
     return FlatSource(name=name, text="\n".join(lines) + "\n", files=tuple(flattener.files))
+
+
+def quoted_lines(text: str) -> dict[tuple[str, int], str]:
+    """Return (file, line) → source line, without indentation, of a flattened text."""
+    quoted: dict[tuple[str, int], str] = {}
+    file, line = "", 0
+    for row in text.splitlines():
+        if row.startswith("#line "):
+            number, name = row.removeprefix("#line ").split(" ", 1)
+            file, line = str(PurePosixPath(name.strip().strip('"'))), int(number)
+            continue
+        quoted[file, line] = row.strip()
+        line += 1
+    return quoted
 
 
 class _Flattener:

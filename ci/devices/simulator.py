@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from pathlib import PurePosixPath
 
 import numpy as np
 
@@ -14,8 +13,10 @@ from ci.devices.protocol import Argument, Buffer, Execution, StepLaunch
 from ci.devices.sums import merged
 from ci.results.model import Counters, Finding, LineCounters
 from kernels.build import BuiltStage
+from kernels.source import quoted_lines
 
 _COUNTER_NAMES = tuple(field.name for field in fields(Counters))
+_ADDED_LATER = tuple(field.name for field in fields(Counters) if field.default is None)
 
 Widths = tuple[frozenset[int], frozenset[int]]
 """Widths in bytes above 4 of a kernel's shared loads, and of its shared stores."""
@@ -105,6 +106,12 @@ def _counters(counts: simulator.Counts) -> Counters:
     return Counters(**{name: getattr(counts, name) for name in _COUNTER_NAMES})
 
 
+def _of_line(counts: simulator.Counts) -> Counters:
+    """Return the share of a line, without a word of what it does not do."""
+    given = {name: getattr(counts, name) for name in _COUNTER_NAMES}
+    return Counters(**{n: value for n, value in given.items() if value or n not in _ADDED_LATER})
+
+
 def _lines(report: simulator.Report, text: str) -> tuple[LineCounters, ...]:
     """Return the counters of each source line, with the line itself.
 
@@ -112,27 +119,13 @@ def _lines(report: simulator.Report, text: str) -> tuple[LineCounters, ...]:
         report: What the simulator saw.
         text: Flattened source with ``#line`` directives, from which the lines are quoted.
     """
-    quoted = _quotes(text)
+    quoted = quoted_lines(text)
     return tuple(
         LineCounters(
             file=place.file,
             line=place.line,
             text=quoted.get((place.file, place.line), ""),
-            counters=_counters(report.lines[place]),
+            counters=_of_line(report.lines[place]),
         )
         for place in sorted(report.lines, key=lambda place: (place.file, place.line))
     )
-
-
-def _quotes(text: str) -> dict[tuple[str, int], str]:
-    """Return (file, line) → source line of a flattened text."""
-    quoted: dict[tuple[str, int], str] = {}
-    file, line = "", 0
-    for row in text.splitlines():
-        if row.startswith("#line "):
-            number, name = row.removeprefix("#line ").split(" ", 1)
-            file, line = str(PurePosixPath(name.strip().strip('"'))), int(number)
-            continue
-        quoted[file, line] = row.strip()
-        line += 1
-    return quoted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 from ci.devices.protocol import Execution
 from ci.results.model import Counters, Finding, LineCounters
@@ -52,6 +53,13 @@ def summed_lines(executions: Sequence[Execution]) -> tuple[LineCounters, ...]:
 
 
 def _sum(counted: Sequence[Counters]) -> Counters:
-    return Counters(
-        **{name: sum(getattr(counters, name) for counters in counted) for name in _NAMES}
-    )
+    sums: dict[str, Any] = {
+        name: _total([getattr(counters, name) for counters in counted]) for name in _NAMES
+    }
+    return Counters(**sums)
+
+
+def _total(values: Sequence[int | None]) -> int | None:
+    """Return the sum of what is known; None if nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

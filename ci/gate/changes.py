@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ci.gate.lines import most_changed
 from ci.gate.metrics import COUNTERS, STATIC, counter, static_figure, worsening
-from ci.results.model import CaseResult, Change, StageResult
+from ci.results.model import CaseResult, Change, Counters, StageResult
 
 if TYPE_CHECKING:
     from ci.gate.lines import LineChange
@@ -44,10 +44,23 @@ def changes(base: Side, head: Side) -> tuple[Change, ...]:
 
 
 def missing_figures(base: Side, head: Side) -> tuple[str, ...]:
-    """Return what only base has figures of: ``counters``, or architecture and variant."""
-    counters = ("counters",) if base.case.counters and not head.case.counters else ()
+    """Return what only base has figures of: counters, or architecture and variant."""
+    counters = _missing_counters(base.case.counters, head.case.counters)
     kept = _static(head)
     return (*counters, *(where for where in _static(base) if where not in kept))
+
+
+def _missing_counters(base: Counters | None, head: Counters | None) -> tuple[str, ...]:
+    """Return ``counters`` if head has none, else the names of those it does not count."""
+    if base is None:
+        return ()
+    if head is None:
+        return ("counters",)
+    return tuple(
+        metric.name
+        for metric in COUNTERS
+        if counter(base, metric) is not None and counter(head, metric) is None
+    )
 
 
 def comparable(base: Side, head: Side) -> bool:
@@ -72,7 +85,8 @@ def _counter_changes(
     for metric in COUNTERS:
         before = counter(base.counters, metric)
         after = counter(head.counters, metric)
-        if before != after:
+        # Not counted is not zero: a record of an older flopwatch says nothing of newer counters.
+        if before is not None and after is not None and before != after:
             line = most_changed(metric, base.lines, head.lines)
             found.append(_change(metric, where, before, after, line))
     return found

@@ -43,8 +43,8 @@ def most_changed(
     changes = [
         LineChange(
             line=line,
-            base=counter(former.counters, metric) if former else 0,
-            head=counter(line.counters, metric),
+            base=(counter(former.counters, metric) or 0) if former else 0,
+            head=counter(line.counters, metric) or 0,
         )
         for former, line in _paired(base, head)
     ]

@@ -31,7 +31,13 @@ COUNTERS = (
     Metric(name="global_load_requests", can_fail=False),
     Metric(name="global_load_elements", can_fail=False),
     Metric(name="global_store_requests", can_fail=False),
+    Metric(name="atomic_sectors", can_fail=True),
     Metric(name="atomic_requests", can_fail=False),
+    Metric(name="shared_atomic_requests", can_fail=False),
+    Metric(name="local_load_requests", can_fail=False),
+    Metric(name="local_store_requests", can_fail=False),
+    Metric(name="global_load_ideal_sectors", can_fail=False),
+    Metric(name="global_store_ideal_sectors", can_fail=False),
 )
 """Counters, in the order in which equally large changes are reported."""
 
@@ -58,9 +64,9 @@ FAILING = tuple(metric.name for metric in (*COUNTERS, *STATIC) if metric.can_fai
 _FEWER_IS_WORSE = frozenset(metric.name for metric in STATIC if metric.fewer_is_worse)
 
 
-def counter(counters: Counters, metric: Metric) -> int:
-    """Return a counter by its metric."""
-    value: int = getattr(counters, metric.name)
+def counter(counters: Counters, metric: Metric) -> int | None:
+    """Return a counter by its metric; None if it was not counted."""
+    value: int | None = getattr(counters, metric.name)
     return value
 
 

@@ -23,6 +23,8 @@ _NEXT_STEPS: Mapping[Word, str] = {
     Word.MISSING: "bring {id} back, or acknowledge that it is gone",
 }
 
+_COUNTED_STEP = "see the lines with flopwatch explain '{id}'; if it is meant, acknowledge it"
+
 
 def exit_code(outcome: Outcome) -> int:
     """Return the exit code of a gate: 0, 1 or 3; 2 is kept for usage and configuration."""
@@ -78,7 +80,8 @@ def _why_failed(verdicts: Sequence[CaseVerdict], head: RunRecord) -> str:
         )
     failing = [verdict for verdict in verdicts if verdict.fails]
     worst = min(failing, key=lambda verdict: list(_NEXT_STEPS).index(verdict.verdict))
-    step = _NEXT_STEPS[worst.verdict].format(id=worst.id)
+    counted = worst.verdict is Word.REGRESSION and worst.code == Code.COUNTERS
+    step = (_COUNTED_STEP if counted else _NEXT_STEPS[worst.verdict]).format(id=worst.id)
     return (
         f"{len(failing):,} of {plural(len(verdicts), 'case')} ({_listed(failing)}). Next: {step}."
     )

@@ -15,7 +15,6 @@ from ci.check.run import CaseCheck, StageCheck, check_case, check_stage
 from ci.devices.driver import gpu_facts, native
 from ci.devices.opening import open_cuda
 from ci.devices.protocol import Device
-from ci.devices.simulator import SimulatorDevice, Widths
 from ci.measure.messages import (
     Answer,
     CaseDone,
@@ -28,13 +27,13 @@ from ci.measure.messages import (
     SuiteLoaded,
     Surveyed,
 )
+from ci.measure.simulating import SASS_FOLDER, simulator_for
 from ci.results.model import CaseResult, StageResult, StaticFigures, Status
 from ci.select import selector
-from ci.static.disassembly import disassemble, shared_widths
+from ci.static.disassembly import disassemble
 from ci.static.figures import KernelFacts, static_figures
 from kernels.build import (
     SIMULATED_ARCH,
-    WIDTHS_ARCH,
     BuiltStage,
     build_stage,
     step_variant,
@@ -43,9 +42,6 @@ from kernels.build import (
 from kernels.errors import CompileError, KernelError, SourceError
 from kernels.spec import Case, CudaStage, Ladder, Suite
 from kernels.suite import load_suite
-
-SASS_FOLDER = "sass"
-"""Folder of disassembled cubins in the compile cache."""
 
 Say = Callable[[Answer], None]
 
@@ -124,16 +120,7 @@ def _device(job: Check, built: BuiltStage, ladder: Ladder) -> tuple[Device, Refe
     if job.device == "cuda":
         device = open_cuda()
         return device, device_reference(ladder.problem.reference, device.multiply)
-    return SimulatorDevice(_widths(built, Path(job.cache))), None
-
-
-def _widths(built: BuiltStage, cache: Path) -> dict[str, Widths]:
-    """Return variant → vector widths of the shared accesses in the machine code."""
-    cubin = built.cubins.get(WIDTHS_ARCH)
-    if cubin is None:
-        return {}
-    found = shared_widths(disassemble(cubin.data, cache / SASS_FOLDER))
-    return {variant: found[kernel.symbol] for variant, kernel in cubin.kernels.items()}
+    return simulator_for(built, Path(job.cache)), None
 
 
 def case_facts(suite: Suite, case: Case) -> CaseFacts:

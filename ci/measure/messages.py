@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ci.results.explanation import Explanation
 from ci.results.model import (
     CaseResult,
     Counters,
@@ -43,6 +44,16 @@ class Check:
     stage: str
     cases: tuple[str, ...]
     """Ids of the cases to run."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Explain:
+    """Count one case on the simulator, line by line."""
+
+    suite: str
+    cache: str
+    case: str
+    """Its id."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,6 +135,13 @@ class CaseDone:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Explained:
+    """A case is explained."""
+
+    explanation: Explanation
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Surveyed:
     """The GPU works."""
 
@@ -164,12 +182,13 @@ class SetupFailed:
     message: str
 
 
-Job = Inspect | Check | Survey | TryTile | TimeTiles
+Job = Inspect | Check | Explain | Survey | TryTile | TimeTiles
 Answer = (
     SuiteLoaded
     | StageInspected
     | PlanChecked
     | CaseDone
+    | Explained
     | Surveyed
     | TileTried
     | TileTimed

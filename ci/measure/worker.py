@@ -12,9 +12,11 @@ from collections.abc import Callable
 
 from ci.devices.errors import NoGpuError
 from ci.measure.examine import answer_check, answer_inspect, answer_survey
+from ci.measure.explain import answer_explain
 from ci.measure.messages import (
     Answer,
     Check,
+    Explain,
     Inspect,
     Job,
     SetupFailed,
@@ -44,6 +46,8 @@ def _answer(job: Job, say: Callable[[Answer], None]) -> None:
             answer_inspect(job, say)
         case Check():
             answer_check(job, say)
+        case Explain():
+            answer_explain(job, say)
         case Survey():
             answer_survey(say)
         case TryTile():

@@ -43,7 +43,11 @@ class SubCheck:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Counters:
-    """What a profiler would count in one launch. Exact integers; requests are per warp."""
+    """What a profiler would count in one launch. Exact integers; requests are per warp.
+
+    None: a flopwatch that did not count this yet wrote the record. What a source line does
+    not do is None too: whether it was counted, the case's own counters tell.
+    """
 
     global_load_requests: int = 0
     global_load_sectors: int = 0
@@ -60,6 +64,15 @@ class Counters:
     local_bytes: int = 0
     """Bytes the threads moved to and from local memory."""
     atomic_requests: int = 0
+    """In global and shared memory together."""
+    global_load_ideal_sectors: int | None = None
+    """Sectors if what the lanes of each warp read lay side by side."""
+    global_store_ideal_sectors: int | None = None
+    local_load_requests: int | None = None
+    local_store_requests: int | None = None
+    atomic_sectors: int | None = None
+    """32-byte sectors of atomics on global memory."""
+    shared_atomic_requests: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

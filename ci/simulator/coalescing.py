@@ -16,6 +16,7 @@ LANES = 32
 """Lanes of a warp."""
 BANKS = 32
 WORD_BYTES = 4
+SECTOR_BYTES = 32
 
 _SECTOR_SHIFT = 5
 _WORD_SHIFT = 2
@@ -24,6 +25,15 @@ _WORD_SHIFT = 2
 _NOWHERE = np.int64(np.iinfo(np.int64).max)
 # Shared words stay far below 2**40, so bank and word share one sortable number.
 _BANK_SHIFT = 40
+
+
+class Sectors(NamedTuple):
+    """Cost of global-memory requests."""
+
+    total: int
+    """Sectors the lanes touch."""
+    ideal: int
+    """Sectors if the distinct accesses of each warp lay side by side."""
 
 
 class Wavefronts(NamedTuple):
@@ -35,30 +45,29 @@ class Wavefronts(NamedTuple):
     """Wavefronts if no two words shared a bank."""
 
 
-def count_sectors(address: Addresses, active: Activity | None) -> int:
+def count_sectors(address: Addresses, active: Activity | None, width_bytes: int) -> Sectors:
     """Return the number of distinct 32-byte sectors per warp, summed over the warps.
 
     Args:
         address: (warps, 32) byte addresses; a naturally aligned access lies in one sector.
         active: (warps, 32), or None if every lane is active.
+        width_bytes: Bytes per lane.
 
     Source:
         Equal to ``l1tex__t_sectors_pipe_lsu_mem_global_op_{ld,st}.sum`` on an H200.
     """
-    sector = (address >> _SECTOR_SHIFT).reshape(-1)
-    if active is not None:
-        np.copyto(sector, _NOWHERE, where=~active.reshape(-1))
-    # Lanes mostly ascend through memory, and then neighbours tell distinct sectors apart.
-    falls = sector[1:] < sector[:-1]
-    falls[LANES - 1 :: LANES] = False
-    if falls.any():
-        sector = np.sort(sector.reshape(-1, LANES), axis=1).reshape(-1)
-    changes = sector[1:] != sector[:-1]
-    changes[LANES - 1 :: LANES] = True
-    distinct = int(np.count_nonzero(changes)) + 1
-    if active is not None:
-        distinct -= int(np.count_nonzero(sector[LANES - 1 :: LANES] == _NOWHERE))
-    return distinct
+    where = address if active is None else np.where(active, address, _NOWHERE)
+    # Lanes mostly ascend through memory, and then neighbours tell distinct ones apart.
+    if (where[:, 1:] < where[:, :-1]).any():
+        where = np.sort(where, axis=1)
+    sector = where >> _SECTOR_SHIFT
+    changes = int(np.count_nonzero(sector[:, 1:] != sector[:, :-1]))
+    # Inactive lanes come last and stand for one place that is none.
+    idle = where[:, -1] == _NOWHERE
+    total = changes + len(where) - int(np.count_nonzero(idle))
+    accesses = np.count_nonzero(where[:, 1:] != where[:, :-1], axis=1) + 1 - idle
+    ideal = -(-accesses * width_bytes // SECTOR_BYTES)
+    return Sectors(total, int(ideal.sum()))
 
 
 def count_wavefronts(address: Addresses, active: Activity | None, width_bytes: int) -> Wavefronts:

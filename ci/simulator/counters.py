@@ -86,7 +86,7 @@ class LaunchCounters:
         store: bool,  # noqa: FBT001
         address: NDArray[np.int64],
         mask: NDArray[np.bool_] | None,
-        width_bytes: int,  # noqa: ARG002
+        width_bytes: int,
         elements: int,
     ) -> None:
         """Count a load, store or asynchronous copy from global memory.
@@ -96,16 +96,17 @@ class LaunchCounters:
             store: Whether it is a store.
             address: Byte addresses; naturally aligned, so that a lane touches one sector.
             mask: Active lanes.
-            width_bytes: Bytes per lane; the count does not depend on it.
+            width_bytes: Bytes per lane.
             elements: Components per lane, such as 4 for ``v4.f32``.
         """
         requests = self._requests(address, mask)
         if requests is None:
             return
-        sectors = requests.alike * count_sectors(requests.address, requests.active)
+        sectors = count_sectors(requests.address, requests.active, width_bytes)
         kind = "global_store" if store else "global_load"
         self._tally[pc, f"{kind}_requests"] += requests.warps()
-        self._tally[pc, f"{kind}_sectors"] += sectors
+        self._tally[pc, f"{kind}_sectors"] += requests.alike * sectors.total
+        self._tally[pc, f"{kind}_ideal_sectors"] += requests.alike * sectors.ideal
         if not store:
             self._tally[pc, "global_load_elements"] += elements * requests.lanes()
 
@@ -149,20 +150,34 @@ class LaunchCounters:
     def atomic_access(
         self,
         pc: int,
-        space: str,  # noqa: ARG002
+        space: str,
         address: NDArray[np.int64],
         mask: NDArray[np.bool_] | None,
-        width_bytes: int,  # noqa: ARG002
+        width_bytes: int,
     ) -> None:
-        """Count an atomic operation, alike in every space; arguments as in ``shared_access``."""
+        """Count an atomic operation in a space; other arguments as in ``shared_access``."""
         requests = self._requests(address, mask)
-        if requests is not None:
-            self._tally[pc, "atomic_requests"] += requests.warps()
+        if requests is None:
+            return
+        self._tally[pc, "atomic_requests"] += requests.warps()
+        if space == "shared":
+            self._tally[pc, "shared_atomic_requests"] += requests.warps()
+        else:
+            sectors = count_sectors(requests.address, requests.active, width_bytes)
+            self._tally[pc, "atomic_sectors"] += requests.alike * sectors.total
 
-    def local_access(self, pc: int, mask: NDArray[np.bool_] | None, width_bytes: int) -> None:
-        """Count the bytes of a load from or store to local memory."""
+    def local_access(
+        self,
+        pc: int,
+        store: bool,  # noqa: FBT001
+        mask: NDArray[np.bool_] | None,
+        width_bytes: int,
+    ) -> None:
+        """Count a load from or store to local memory."""
         requests = self._requests(np.zeros((1, 1), dtype=np.int64), mask)
         if requests is not None:
+            kind = "local_store" if store else "local_load"
+            self._tally[pc, f"{kind}_requests"] += requests.warps()
             self._tally[pc, "local_bytes"] += width_bytes * requests.lanes()
 
     def report(self) -> Mapping[int, Counts]:

@@ -54,6 +54,15 @@ class Counts:
     local_bytes: int = 0
     """Bytes the threads moved to and from local memory."""
     atomic_requests: int = 0
+    """In global and shared memory together."""
+    global_load_ideal_sectors: int = 0
+    """Sectors if what the lanes of each warp read lay side by side."""
+    global_store_ideal_sectors: int = 0
+    local_load_requests: int = 0
+    local_store_requests: int = 0
+    atomic_sectors: int = 0
+    """32-byte sectors of atomics on global memory."""
+    shared_atomic_requests: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         """Return the sum, field by field."""

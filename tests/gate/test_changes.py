@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci.gate.changes import changes
+from ci.gate.changes import changes, missing_figures
 from ci.gate.metrics import COUNTERS, FAILING, STATIC, worsening
 from ci.gate.sides import Side
 from ci.results.model import CaseResult, Change, Counters, LineCounters, StageResult, StaticFigures
@@ -25,6 +25,7 @@ MUST_FAIL = {
     "shared_store_wavefronts",
     "shared_load_conflicts",
     "shared_store_conflicts",
+    "atomic_sectors",
     "resident_blocks",
 }
 NOT_COMPARED = {"arch", "variant", "kernel", "limited_by"}
@@ -65,6 +66,16 @@ def test_one_less_of_any_counter_never_fails(metric: str) -> None:
     (found,) = changes(_counted(**{metric: 1001}), _counted(**{metric: 1000}))
     assert not found.fails
     assert found.improves == (metric in MUST_FAIL)
+
+
+def test_a_counter_that_only_head_knows_is_no_change() -> None:
+    older, newer = _counted(), _counted(atomic_sectors=7)
+    assert changes(older, newer) == ()
+    assert missing_figures(older, newer) == ()
+
+
+def test_a_counter_that_head_no_longer_counts_is_missing() -> None:
+    assert missing_figures(_counted(atomic_sectors=0), _counted()) == ("atomic_sectors",)
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ def test_a_table_without_a_width_has_one_aligned_line_a_case() -> None:
         "global load sectors 1,024 → 8,192 (8.00 times)\n"
         "UNCHANGED     sgemm/02_tile[M=64,N=64,K=64]   code differs, every figure equal\n"
         "1 UNCHANGED, 1 REGRESSION\n"
-        "failed: 1 of 2 cases (1 REGRESSION). Next: look at the source lines of "
-        f"{CASE} on the page; if it is meant, acknowledge it.\n"
+        "failed: 1 of 2 cases (1 REGRESSION). Next: see the lines with "
+        f"flopwatch explain '{CASE}'; if it is meant, acknowledge it.\n"
     )
 
 

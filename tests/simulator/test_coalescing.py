@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ci.simulator.coalescing import Wavefronts, count_sectors, count_wavefronts
+from ci.simulator.coalescing import Sectors, Wavefronts, count_sectors, count_wavefronts
 
 
-def slow_sectors(address: NDArray[np.int64], active: NDArray[np.bool_]) -> int:
-    return sum(
-        len({int(a) // 32 for a, on in zip(warp, lanes, strict=True) if on})
-        for warp, lanes in zip(address, active, strict=True)
-    )
+def slow_sectors(
+    address: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int
+) -> Sectors:
+    total = ideal = 0
+    for warp, lanes in zip(address, active, strict=True):
+        accesses = {int(a) for a, on in zip(warp, lanes, strict=True) if on}
+        total += len({each // 32 for each in accesses})
+        ideal += math.ceil(len(accesses) * width_bytes / 32)
+    return Sectors(total, ideal)
 
 
 def slow_wavefronts(
@@ -66,10 +72,10 @@ def warps(draw: st.DrawFn) -> tuple[NDArray[np.int64], NDArray[np.bool_], int]:
 def test_sectors_equal_the_slow_count(
     case: tuple[NDArray[np.int64], NDArray[np.bool_], int],
 ) -> None:
-    address, active, _ = case
+    address, active, width = case
     everyone = np.ones_like(active)
-    assert count_sectors(address, active) == slow_sectors(address, active)
-    assert count_sectors(address, None) == slow_sectors(address, everyone)
+    assert count_sectors(address, active, width) == slow_sectors(address, active, width)
+    assert count_sectors(address, None, width) == slow_sectors(address, everyone, width)
 
 
 @given(warps())

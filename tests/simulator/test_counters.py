@@ -62,13 +62,15 @@ def test_global_accesses_equal_the_slow_count(
     counters.global_access(0, _LOAD, address, mask, 4, 1)
     counters.global_access(0, _STORE, address, mask, 4, 1)
     every, active = _flat(blocks, threads, address, mask)
-    requests, sectors = int(active.any(axis=1).sum()), slow_sectors(every, active)
+    requests, sectors = int(active.any(axis=1).sum()), slow_sectors(every, active, 4)
     assert counters.report().get(0, Counts()) == Counts(
         global_load_requests=requests,
-        global_load_sectors=sectors,
+        global_load_sectors=sectors.total,
+        global_load_ideal_sectors=sectors.ideal,
         global_load_elements=int(active.sum()),
         global_store_requests=requests,
-        global_store_sectors=sectors,
+        global_store_sectors=sectors.total,
+        global_store_ideal_sectors=sectors.ideal,
     )
 
 
@@ -91,16 +93,24 @@ def test_shared_accesses_equal_the_slow_count(
 
 
 @given(accesses())
-def test_local_bytes_and_atomic_requests_equal_the_slow_count(
+def test_local_accesses_and_atomics_equal_the_slow_count(
     access: tuple[int, int, NDArray[np.int64], NDArray[np.bool_] | None],
 ) -> None:
     blocks, threads, address, mask = access
     counters = _counters(blocks, threads)
-    counters.local_access(0, mask, 8)
+    counters.local_access(0, _LOAD, mask, 8)
+    counters.local_access(0, _STORE, mask, 4)
     counters.atomic_access(0, "global", address, mask, 4)
-    _, active = _flat(blocks, threads, address, mask)
+    counters.atomic_access(0, "shared", address, mask, 4)
+    every, active = _flat(blocks, threads, address, mask)
+    requests = int(active.any(axis=1).sum())
     assert counters.report().get(0, Counts()) == Counts(
-        local_bytes=8 * int(active.sum()), atomic_requests=int(active.any(axis=1).sum())
+        local_bytes=12 * int(active.sum()),
+        local_load_requests=requests,
+        local_store_requests=requests,
+        atomic_requests=2 * requests,
+        atomic_sectors=slow_sectors(every, active, 4).total,
+        shared_atomic_requests=requests,
     )
 
 
@@ -112,8 +122,18 @@ def test_slices_and_instructions_add_up() -> None:
     counters.begin_slice(1, 32)
     counters.global_access(3, _LOAD, own[:, :32], None, 4, 1)
     assert counters.report() == {
-        3: Counts(global_load_requests=5, global_load_sectors=20, global_load_elements=160),
-        5: Counts(global_load_requests=4, global_load_sectors=64, global_load_elements=512),
+        3: Counts(
+            global_load_requests=5,
+            global_load_sectors=20,
+            global_load_ideal_sectors=20,
+            global_load_elements=160,
+        ),
+        5: Counts(
+            global_load_requests=4,
+            global_load_sectors=64,
+            global_load_ideal_sectors=64,
+            global_load_elements=512,
+        ),
     }
 
 

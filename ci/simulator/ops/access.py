@@ -166,7 +166,7 @@ def _readers(lanes: Lanes, pc: int, dtypes: Sequence[DType]) -> dict[str, Read]:
     def from_local(address: Array, mask: Mask) -> list[Array]:
         checked = lanes.local.check(pc, address, mask, width, "read")
         if lanes.counters is not None:
-            lanes.counters.local_access(pc, mask, width)
+            lanes.counters.local_access(pc, False, mask, width)
         return lanes.local.load(checked, dtypes)
 
     return {"global": from_global, "shared": from_shared, "local": from_local}
@@ -239,7 +239,7 @@ def _writers(lanes: Lanes, pc: int, width: int) -> dict[str, Write]:
     def to_local(address: Array, mask: Mask, values: list[Array]) -> None:
         checked = lanes.local.check(pc, address, mask, width, "write")
         if lanes.counters is not None:
-            lanes.counters.local_access(pc, mask, width)
+            lanes.counters.local_access(pc, True, mask, width)
         lanes.local.store(checked, mask, values)
 
     return {"global": to_global, "shared": to_shared, "local": to_local}
