@@ -31,6 +31,9 @@ BASE, HEAD = 0, 1
 _READINGS = 4
 """About so many times a round and case the state of the machine is read at each side."""
 
+_PATIENCE_S = 10.0
+"""A case that fails after longer is not tried again: it hangs, and would do so each time."""
+
 Wanted = Callable[[Sequence[Round]], Sequence[str]]
 """All rounds so far → ids of the cases to measure in the next one; none: it is over."""
 
@@ -135,6 +138,7 @@ class _Rounds:
         self._batches: dict[str, Batch] = {}
         self._verified: set[str] = set()
         self._case_s: dict[str, float] = {}
+        self._given_up: dict[str, str] = {}
 
     def take(self, wanted: Wanted, say: Callable[[str], None]) -> Taken:
         """Take rounds until none is wanted or the time is up."""
@@ -158,7 +162,11 @@ class _Rounds:
 
     def _round(self, number: int, cases: Sequence[str]) -> None:
         """Measure each case once, or as many as the time allows, in an order drawn anew."""
-        waiting = [cases[index] for index in self._random.permutation(len(cases))]
+        drawn = [cases[index] for index in self._random.permutation(len(cases))]
+        waiting = [case for case in drawn if case not in self._given_up]
+        for case in drawn:
+            if case in self._given_up:
+                self._throw_away(number, case, self._given_up[case])
         while waiting and not self._late():
             try:
                 with self._team(number) as team:
@@ -179,6 +187,8 @@ class _Rounds:
             except (CaseRefusedError, WorkerError) as error:
                 # A kernel that faulted may have spoilt its process even where that lives on.
                 self._throw_away(number, case, str(error))
+                if time.monotonic() - started > _PATIENCE_S:
+                    self._given_up[case] = str(error)
                 return
             finally:
                 spent_s = time.monotonic() - started

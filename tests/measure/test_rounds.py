@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.measure import timing_process
+from ci.measure import rounds, timing_process
 from ci.measure.nvml import GpuWatch
 from ci.measure.rounds import BASE, HEAD, Setting, Taken, Turn, take_rounds, turns
 from ci.results.model import Round
@@ -113,6 +113,20 @@ def test_a_hanging_worker_is_ended_and_its_round_thrown_away(
     by_case = {entry.case: entry for entry in taken.rounds}
     assert "said nothing for 4 s" in by_case[case("hangs")].invalid
     assert not by_case[case("quick")].invalid
+
+
+@pytest.mark.parametrize(("patience_s", "tries"), [(0.5, 1), (60.0, 2)])
+def test_a_case_that_hangs_costs_its_wait_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience_s: float, tries: int
+) -> None:
+    monkeypatch.setattr(timing_process, "REPLY_LIMIT_S", 4.0)
+    monkeypatch.setattr(rounds, "_PATIENCE_S", patience_s)
+    told = tmp_path / "told"
+    hangs = f"if calls == 50:\n    Path({str(told)!r}).open('a').write('x')\n    while True: pass"
+    where = setting(tmp_path, {"quick": QUICK}, {"quick": hangs})
+    taken = take(where, 2, "quick")
+    assert told.read_text() == tries * "x"
+    assert ["said nothing for 4 s" in entry.invalid for entry in taken.rounds] == [True] * 2
 
 
 def test_a_suite_that_does_not_load_throws_every_case_of_the_round_away(tmp_path: Path) -> None:
