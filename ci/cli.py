@@ -6,7 +6,9 @@ import argparse
 import errno
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 
 from ci.devices.errors import DeviceError
@@ -35,7 +37,7 @@ from kernels.errors import KernelError
 
 EXIT_CODES = """\
 exit codes: 0 passed; 1 failed (regression, incorrect, error, missing; also a full disk);
-2 usage or configuration; 3 undecided; 130 Ctrl-C. Finished work is kept in every case."""
+2 usage or configuration; 3 undecided; 130 Ctrl-C or SIGTERM. Finished work is always kept."""
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -61,6 +63,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s")
     arguments = _parser().parse_args(argv)
     verb: Verb = arguments.verb
+    if threading.current_thread() is threading.main_thread():
+        # Whoever cancels a job ends it by SIGTERM: what is finished is kept then as well.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = verb(arguments)
         sys.stdout.flush()

@@ -153,7 +153,8 @@ def test_a_closed_pipe_is_no_error_message() -> None:
     assert done.stderr == ""
 
 
-def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_keep_what_is_finished(tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
         [
             *(sys.executable, "-m", "ci", "gate", "--out", str(tmp_path)),
@@ -166,7 +167,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
     ) as process:
         assert process.stderr is not None
         first = next(line for line in process.stderr if line.startswith("["))
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         rest = process.stderr.read()
     assert process.returncode == 130, first + rest
     assert "Traceback" not in rest
