@@ -34,8 +34,8 @@ _OPTIONS = ("--std=c++17", "--fmad=false")
 """Contracted sums would leave the rounding to the compiler's taste."""
 _BATCH = 25
 """Kernels of one compilation."""
-_SHAPE_EVERY = 4
-"""Batches between which one shape of every stage is run."""
+_STAGES = 4
+"""Stages that run at a random shape after each batch."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,17 +68,17 @@ def main(words: Sequence[str] | None = None) -> int:
     fuzz = KernelFuzz(devices, architecture)
     shapes = ShapeFuzz(devices, architecture)
     deadline = time.monotonic() + options.seconds
-    seed, batch = options.seed, 0
+    seed = options.seed
     while time.monotonic() < deadline:
         fuzz.run(range(seed, seed + _BATCH))
-        seed, batch = seed + _BATCH, batch + 1
-        if batch % _SHAPE_EVERY == 0:
-            shapes.run(seed, deadline)
+        seed += _BATCH
+        shapes.run(seed, _STAGES, deadline)
     document = {
         "devices": [device.name for device in devices],
         "seeds": [options.seed, seed],
         "kernels": seed - options.seed,
         "shapes": shapes.launches,
+        "not_emulated": sorted(shapes.not_emulated),
         "disagreements": [asdict(each) for each in fuzz.found] + shapes.found,
     }
     options.out.mkdir(parents=True, exist_ok=True)
