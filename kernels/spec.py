@@ -70,6 +70,20 @@ class Operand:
     contents: str = "normal"
     """What it is filled with, one of the words of ``ci.check.contents``."""
 
+    def __post_init__(self) -> None:
+        """Refuse an operand without axes, or one that no element or address fits."""
+        if not self.axes:
+            msg = f"{self.name}: has no axes, expected at least one"
+            raise DeclarationError(msg)
+        for axis in self.axes:
+            _, divided, by = axis.partition("/")
+            if divided and not (by.isdecimal() and int(by) > 0):
+                msg = f"{self.name}: axis {axis!r} must be divided by a whole number above 0"
+                raise DeclarationError(msg)
+        if self.alignment < 1:
+            msg = f"{self.name}: alignment {self.alignment} must be at least 1 element"
+            raise DeclarationError(msg)
+
     def extents(self, size: Size) -> tuple[int, ...]:
         """Return the extent of each axis in elements."""
         parts = (axis.partition("/") for axis in self.axes)

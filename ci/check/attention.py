@@ -133,16 +133,17 @@ ATTENTION = Reference(
     directed=_drafts,
     inject={Contents.NOT_FINITE: _not_finite, Contents.EXTREME: _extreme},
     known=KnownAnswer(
-        # Equal scores: the queries see two keys, one, and none. Needs more bits than TF32 has.
+        # Equal scores: the queries see two keys, one, and none. The mean of the two values needs
+        # one bit more than float32 has.
         inputs={
             "Q": np.array([[1.0], [2.0], [3.0]], dtype=np.float32),
             "K": np.array([[5.0], [5.0], [5.0]], dtype=np.float32),
-            "V": np.array([[4.0], [8.0 + 2.0**-20], [3.0]], dtype=np.float32),
+            "V": np.array([[4.0], [5.0 + 2.0**-21], [3.0]], dtype=np.float32),
             "Mask": np.array(
                 [[0, 0, -np.inf], [-np.inf, 0, -np.inf], [-np.inf] * 3], dtype=np.float32
             ),
         },
         scalars={"scale": 1.0, "mask": ADDITIVE},
-        answer=np.array([[6 + 2.0**-21], [8 + 2.0**-20], [0.0]]),
+        answer=np.array([[4.5 + 2.0**-22], [5 + 2.0**-21], [0.0]]),
     ),
 )

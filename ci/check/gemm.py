@@ -130,8 +130,8 @@ _GEMM_FLOAT32_KNOWN = KnownAnswer(
 def gemm_float32(multiply: Multiply) -> Reference:
     """Return the reference for a matrix product whose product is a device's, in float32.
 
-    The result under test and this one both round, each by at most about 3.1 u of the condition
-    for zero-mean data (``kernels.tolerance.zero_mean_dot_product``), so that they differ by 6.2 u
+    The result under test and this one both round, each by at most about 4 u of the condition
+    for zero-mean data (``kernels.tolerance.zero_mean_dot_product``), so that they differ by 8 u
     at most: the factor of 16 covers two float32 sides as it covers one, and still rejects TF32.
 
     Args:
@@ -164,11 +164,15 @@ def _as_gemm(inputs: Inputs) -> Inputs:
 _ONE = {"alpha": 1.0, "beta": 1.0}
 
 
-def projection(gemm: Reference) -> Reference:
+def projection(gemm: Reference, known: KnownAnswer) -> Reference:
     """Return the reference of ``Y = X @ W.T + b``, from one of a matrix product.
 
     W is [out, in], as linear layers keep it: read as [in, out] it gives another result, or, where
     in = out, a wrong one of the right shape.
+
+    Args:
+        gemm: The trusted product.
+        known: What a projection by that product must get right.
     """
 
     def compute(inputs: Inputs, scalars: Scalars) -> Expected:
@@ -184,17 +188,7 @@ def projection(gemm: Reference) -> Reference:
         directed=_projections,
         inject={Contents.NOT_FINITE: _not_finite_projection},
         confirm=confirm if gemm.confirm else None,
-        known=KnownAnswer(
-            inputs={
-                "X": np.array([[1024.5, 1.0], [0.5, -1024.5]], dtype=np.float32),
-                "W": np.array([[1.0, 0.0], [0.0, 1.0 + 2.0**-12], [2.0, 1.0]], dtype=np.float32),
-                "b": np.array([[1.0, 2.0, 3.0]], dtype=np.float32),
-            },
-            scalars={},
-            answer=np.array(
-                [[1025.5, 3 + 2.0**-12, 2053], [1.5, -1022.5 - 1024.5 * 2.0**-12, -1020.5]]
-            ),
-        ),
+        known=known,
     )
 
 
@@ -217,4 +211,40 @@ def _not_finite_projection(matrices: Mapping[str, Matrix]) -> None:
     b[0, -1] = np.nan
 
 
-PROJECTION = projection(GEMM)
+_BIAS = np.array([[1.0, 2.0, 3.0]], dtype=np.float32)
+_LINEAR = np.array([[1.0, 0.0], [0.0, 1.0 + 2.0**-12], [2.0, 1.0]], dtype=np.float32)
+_PROJECTION_KNOWN = KnownAnswer(
+    inputs={
+        "X": np.array([[1024.5, 2.0**-20], [0.5, -1024.5]], dtype=np.float32),
+        "W": _LINEAR,
+        "b": _BIAS,
+    },
+    scalars={},
+    answer=np.array(
+        [
+            [1025.5, 2 + 2.0**-20 + 2.0**-32, 2052 + 2.0**-20],
+            [1.5, -1022.5 - 1024.5 * 2.0**-12, -1020.5],
+        ]
+    ),
+)
+_PROJECTION_FLOAT32_KNOWN = KnownAnswer(
+    # Every sum fits float32, no product TF32.
+    inputs={
+        "X": np.array([[1024.5, 1.0], [0.5, -1024.5]], dtype=np.float32),
+        "W": _LINEAR,
+        "b": _BIAS,
+    },
+    scalars={},
+    answer=np.array([[1025.5, 3 + 2.0**-12, 2053], [1.5, -1022.5 - 1024.5 * 2.0**-12, -1020.5]]),
+)
+
+PROJECTION = projection(GEMM, _PROJECTION_KNOWN)
+
+
+def projection_float32(multiply: Multiply) -> Reference:
+    """Return the reference of a projection whose product is a device's, in float32.
+
+    Args:
+        multiply: Returns ``a @ b`` in float32 without TF32.
+    """
+    return projection(gemm_float32(multiply), _PROJECTION_FLOAT32_KNOWN)

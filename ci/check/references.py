@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ci.check.attention import ATTENTION
 from ci.check.errors import UntrustedReferenceError
-from ci.check.gemm import GEMM, PROJECTION, Multiply, gemm_float32, projection
+from ci.check.gemm import GEMM, PROJECTION, Multiply, gemm_float32, projection_float32
 from ci.check.reference import Reference, require_known_answer
 from ci.check.streams import GEMV, GEMV_INT4, SOFTMAX, TRANSPOSE
 
@@ -33,7 +33,7 @@ def device_reference(name: str, multiply: Multiply) -> Reference:
     """
     on_device = {
         "gemm_float64": lambda: gemm_float32(multiply),
-        "projection_float64": lambda: projection(gemm_float32(multiply)),
+        "projection_float64": lambda: projection_float32(multiply),
     }
     if name not in on_device:
         return trusted_reference(name)

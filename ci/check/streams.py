@@ -196,9 +196,9 @@ GEMV_INT4 = Reference(
         inputs={
             "Wq": np.array([[0x76543210], [0xFEDCBA98]], dtype=np.uint32).view(np.float32),
             "scales": _rows([0.5], [2.0]),
-            "x": _rows([1, 0, 0, 1, 0, 0, 0, 2.0**-20]),
+            "x": _rows([1, 0, 0, 1, 0, 0, 0, 2.0**-24]),
         },
         scalars={},
-        answer=np.array([[0.5 * (-13 - 2.0**-20), 2 * (3 + 7 * 2.0**-20)]]),
+        answer=np.array([[0.5 * (-13 - 2.0**-24), 2 * (3 + 7 * 2.0**-24)]]),
     ),
 )
