@@ -24,7 +24,8 @@ from scripts.suite_ladders import Rung, rungs, suite
 
 _LARGEST = 160
 _FLOPS_MAX = 2 * _LARGEST**3
-"""More would take the simulator seconds; a product of three axes reaches it."""
+_BYTES_MAX = 1 << 18
+"""More of either would take the simulator many seconds."""
 _DRAWS = 20
 
 
@@ -129,6 +130,7 @@ def random_size(rng: random.Random, rung: Rung) -> dict[str, int]:
         axis = rng.choice(list(start))
         drawn = {**start, axis: rng.choice((rng.randint(1, _LARGEST), 8 * rng.randint(1, 20)))}
         small = ladder.problem.flops(drawn) <= _FLOPS_MAX
+        small &= ladder.problem.compulsory_bytes(drawn) <= _BYTES_MAX
         if small and accepts(ladder.problem, stage, drawn):
             start = drawn
     return start
