@@ -1,28 +1,41 @@
-"""Which accesses of a launch have no defined result: races and unwritten shared memory."""
+"""Which accesses to shared memory have no defined result: races and unwritten words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ci.simulator.marks import FIRST_EPOCH, LONG_AGO, NEVER, THREAD_BITS, Marks, Touches
-from ci.simulator.report import Hazard, Place
+from ci.simulator.marks import (
+    FIRST_EPOCH,
+    LONG_AGO,
+    NEVER,
+    THREAD_BITS,
+    WARP_BITS,
+    Extent,
+    Touches,
+    Trail,
+    find_touches,
+)
+from ci.simulator.sink import (
+    READ_AFTER_WRITE,
+    UNINITIALISED,
+    WRITE_AFTER_READ,
+    WRITE_AFTER_WRITE,
+    HazardSink,
+)
+from ci.simulator.stored import Stored, differing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from numpy.typing import NDArray
 
-    Triple = tuple[int, int, int]
-    Check = Callable[[int, Touches], None]
+    Values = Sequence[NDArray[Any]] | None
+    Check = Callable[[int, Touches, Values], None]
     Access = tuple[Check, int, Touches]
-
-READ_AFTER_WRITE = "read-after-write race"
-WRITE_AFTER_READ = "write-after-read race"
-WRITE_AFTER_WRITE = "write-after-write race"
-UNINITIALISED = "uninitialised shared read"
 
 _WORD_BYTES = 4
 # Loops repeat their touches and whole epochs; what an earlier loop left behind need not stay.
@@ -30,90 +43,22 @@ _MOST_REMEMBERED = 1024
 _LONGEST_LIST = 4096
 
 
-@dataclass(slots=True)
-class _Sighting:
-    count: int
-    example: str
-
-
-class HazardSink:
-    """Collects hazards, one entry for each kind and source line."""
-
-    def __init__(
-        self,
-        place_of: Callable[[int], Place],
-        block_of: Callable[[int], Triple],
-        thread_of: Callable[[int], Triple],
-    ) -> None:
-        """Start empty.
-
-        Args:
-            place_of: Source line of a program counter.
-            block_of: Index of the block with a linear number in the grid.
-            thread_of: Index of the thread with a linear number in its block.
-        """
-        self.first_block = 0
-        """Linear number in the grid of the current slice's first block."""
-        self._place_of = place_of
-        self._block_of = block_of
-        self._thread_of = thread_of
-        self._seen: dict[tuple[str, Place], _Sighting] = {}
-
-    def add(self, kind: str, pc: int, count: int, block: int, thread: int, detail: str) -> None:
-        """Record a hazard that one instruction showed.
-
-        Args:
-            kind: Such as ``read-after-write race``.
-            pc: The instruction that came last.
-            count: Number of threads concerned.
-            block: Linear number of one such block in the slice.
-            thread: Linear number in that block of one such thread.
-            detail: What was done to what; the words ``by thread ... of block ...`` follow it.
-        """
-        place = self._place_of(pc)
-        sighting = self._seen.get((kind, place))
-        if sighting is not None:
-            sighting.count += count
-            return
-        block_index = _text(self._block_of(self.first_block + block))
-        example = f"{detail} by thread {self.thread(thread)} of block {block_index}"
-        if place.called_from:
-            example += f", called from {place.called_from}"
-        self._seen[kind, place] = _Sighting(count, example)
-
-    def thread(self, linear: int) -> str:
-        """Return the index of a thread, as in ``(3,0,0)``."""
-        return _text(self._thread_of(linear))
-
-    def hazards(self) -> tuple[Hazard, ...]:
-        """Return what was recorded, in the order of first sight."""
-        return tuple(
-            Hazard(
-                kind=kind,
-                file=place.file,
-                line=place.line,
-                count=sighting.count,
-                example=sighting.example,
-            )
-            for (kind, place), sighting in self._seen.items()
-        )
-
-
-def _text(index: Triple) -> str:
-    return "({},{},{})".format(*index)
-
-
 class SharedShadow:
     """Follows who wrote and read each piece of shared memory since the last barrier.
 
-    Warps of a block are unordered between two block-wide barriers; a pair of accesses of two
-    warps to one place is a race if one of them writes, unless both are atomic. Lanes of one warp
-    are taken as ordered. A place is a 4-byte word, and becomes smaller once a narrower access
-    occurs, so that neighbouring bytes of two warps are no race.
+    Warps of a block are unordered between two block-wide barriers, and lanes of a warp between
+    two instructions that the warp executes together; a pair of unordered accesses to one place is
+    a race if one of them writes, unless both are atomic, or both write the same value and nobody
+    wrote another. What the lanes of a warp do in one instruction is a race only if it writes
+    different values. A place is a 4-byte word, and becomes smaller once a narrower access occurs,
+    so that neighbouring bytes are no race.
+
+    Of a granule's touches within a warp only the newest are remembered. What that hides within
+    the warp is a race between warps, or lanes that only a part of their warp waited for.
 
     Two things keep this cheap. One row of marks stands for all blocks of a slice until an access
     or a barrier differs between blocks. And accesses are only listed until their epoch ends:
-    a list without hazards has none when a loop repeats it, for races lie within an epoch and what
+    a list without races has none when a loop repeats it, for races lie within an epoch and what
     is written stays written.
     """
 
@@ -134,15 +79,25 @@ class SharedShadow:
         self._threads = threads
         self._granule_bytes = _WORD_BYTES
         self._granules = -(-self._bytes // _WORD_BYTES)
-        self._now = np.full(1, FIRST_EPOCH, dtype=np.int32)
-        self._reads = Marks("read", self._granules)
-        self._writes = Marks("written", self._granules)
-        self._atomics: Marks | None = None
+        self._begin_rows()
         self._known_touches: dict[tuple[int, bytes, bytes], Touches] = {}
         self._listed: list[Access] = []
+        self._values: list[Values] = []
+        self._stored: deque[Stored] = deque(maxlen=256)
         self._harmless: set[tuple[Access, ...]] = set()
         self._is_listing = True
-        self._reports = 0
+        self._suspects = 0
+
+    def _begin_rows(self) -> None:
+        """Let one row without marks stand for all blocks."""
+        self._now = np.full(1, FIRST_EPOCH, dtype=np.int64)
+        self._ordered = np.full((1, self._threads), FIRST_EPOCH, dtype=np.int64)
+        """Time at which each thread was ordered against others of its warp last."""
+        self._warps = np.full((1, -(-self._threads // 32)), FIRST_EPOCH, dtype=np.int64)
+        """The same of any thread of each warp."""
+        self._reads = Trail("read", self._granules)
+        self._writes = Trail("written", self._granules)
+        self._atomics: Trail | None = None
 
     def end_slice(self) -> None:
         """Check what no barrier has ended; a launch that stops early ends its slice as well."""
@@ -156,11 +111,34 @@ class SharedShadow:
         """
         if mask is None or mask.all():
             self._settle()
+            self._stored.clear()
             self._now += FIRST_EPOCH
+            self._warps += FIRST_EPOCH
+            self._ordered[:] = self._of_warps()
             self._join_rows()
         else:
             self._split_rows()
-            self._now += np.where(mask[:, 0], FIRST_EPOCH, 0).astype(np.int32)
+            passed = mask[:, 0]
+            self._now += np.where(passed, FIRST_EPOCH, 0)
+            self._warps += np.where(mask, FIRST_EPOCH, 0)
+            self._ordered[passed] = self._of_warps()[passed]
+
+    def _of_warps(self) -> NDArray[np.int64]:
+        return np.repeat(self._warps, 32, axis=1)[:, : self._threads]
+
+    def order_warps(self, mask: NDArray[np.bool_] | None) -> None:
+        """Order lanes of each warp that execute an instruction together against each other.
+
+        Args:
+            mask: The lanes, broadcastable; None: every thread.
+        """
+        if not self._bytes:
+            return
+        address = np.zeros((1, 1) if mask is None else (len(mask), 1), np.int64)
+        touches = self._touches(address, mask, self._granule_bytes)
+        entry = (self._order, 0, touches)
+        if not (self._listed and self._listed[-1] == entry):
+            self._take(*entry)
 
     def read(
         self,
@@ -185,9 +163,18 @@ class SharedShadow:
         address: NDArray[np.int64],
         mask: NDArray[np.bool_] | None,
         width_bytes: int,
+        values: Values = None,
     ) -> None:
-        """Take in a store, or an asynchronous copy that completes; arguments as in ``read``."""
-        self._take(self._check_write, pc, self._touches(address, mask, width_bytes))
+        """Take in a store, or an asynchronous copy that completes; arguments as in ``read``.
+
+        Args:
+            pc: The instruction.
+            address: As in ``read``.
+            mask: As in ``read``.
+            width_bytes: As in ``read``.
+            values: What is stored, one array per element; None: every lane's differs.
+        """
+        self._take(self._check_write, pc, self._touches(address, mask, width_bytes), values)
 
     def start_copy(
         self,
@@ -209,11 +196,12 @@ class SharedShadow:
         """Take in an atomic operation; one on a word that no thread wrote is not reported."""
         self._take(self._check_atomic, pc, self._touches(address, mask, width_bytes))
 
-    def _take(self, check: Check, pc: int, touches: Touches) -> None:
+    def _take(self, check: Check, pc: int, touches: Touches, values: Values = None) -> None:
         if not self._is_listing:
-            check(pc, touches)
+            check(pc, touches, values)
             return
         self._listed.append((check, pc, touches))
+        self._values.append(values)
         if len(self._listed) == _LONGEST_LIST:
             self._catch_up()
 
@@ -221,61 +209,110 @@ class SharedShadow:
         """Check the listed accesses of the epoch that ends."""
         accesses = tuple(self._listed)
         if accesses and accesses not in self._harmless:
-            before = self._reports
+            before = self._suspects
             self._catch_up()
-            if self._reports == before:
+            if self._suspects == before:
                 if len(self._harmless) == _MOST_REMEMBERED:
                     self._harmless.clear()
                 self._harmless.add(accesses)
-        self._listed.clear()
+        self._clear_list()
         self._is_listing = len(self._now) == 1
 
     def _catch_up(self) -> None:
         """Check the listed accesses, and the following ones of this epoch at once."""
-        for check, pc, touches in self._listed:
-            check(pc, touches)
-        self._listed.clear()
+        for (check, pc, touches), values in zip(self._listed, self._values, strict=True):
+            check(pc, touches, values)
+        self._clear_list()
         self._is_listing = False
 
-    def _check_read(self, pc: int, touches: Touches) -> None:
+    def _clear_list(self) -> None:
+        self._listed.clear()
+        self._values.clear()
+
+    def _order(self, _: int, touches: Touches, __: Values) -> None:
+        row = 0 if touches.row is None else touches.row
+        warp = touches.thread >> WARP_BITS
+        self._warps[row, warp] = self._warps[row, warp] + FIRST_EPOCH
+        self._ordered[row, touches.thread] = self._warps[row, warp]
+
+    def _check_read(self, pc: int, touches: Touches, _: Values) -> None:
         self._check(READ_AFTER_WRITE, pc, touches, self._writes, "read")
-        if self._atomics is not None:
-            self._check(READ_AFTER_WRITE, pc, touches, self._atomics, "read")
-        unwritten = self._writes.high.take(touches.granule) == NEVER
+        self._check(READ_AFTER_WRITE, pc, touches, self._atomics, "read")
+        unwritten = self._writes.warps.high.take(touches.granule) == NEVER
         if unwritten.any():
             self._report(UNINITIALISED, pc, touches, unwritten, "which no thread wrote, read")
-        self._reads.record(touches, self._epoch(touches))
+        self._record(self._reads, pc, touches)
 
-    def _check_write(self, pc: int, touches: Touches) -> None:
+    def _check_write(self, pc: int, touches: Touches, values: Values) -> None:
         # Recorded first, so that two warps of this one instruction meet as well.
-        self._writes.record(touches, self._epoch(touches))
-        self._check_against_all(pc, touches, "written")
+        self._writes.warps.record(touches, self._epoch(touches), pc)
+        self._stored.append(Stored(touches, values))
+        self._check(WRITE_AFTER_READ, pc, touches, self._reads, "written")
+        self._check(WRITE_AFTER_WRITE, pc, touches, self._writes, "written", stores=True)
+        self._check(WRITE_AFTER_WRITE, pc, touches, self._atomics, "written")
+        self._writes.lanes.record(touches, self._lane_epoch(touches), pc)
 
-    def _check_copy(self, pc: int, touches: Touches) -> None:
-        self._check_against_all(pc, touches, "overwritten by a copy")
+    def _check_copy(self, pc: int, touches: Touches, _: Values) -> None:
+        now = "overwritten by a copy"
+        self._check(WRITE_AFTER_READ, pc, touches, self._reads, now)
+        self._check(WRITE_AFTER_WRITE, pc, touches, self._writes, now)
+        self._check(WRITE_AFTER_WRITE, pc, touches, self._atomics, now)
 
-    def _check_atomic(self, pc: int, touches: Touches) -> None:
+    def _check_atomic(self, pc: int, touches: Touches, _: Values) -> None:
         self._check(WRITE_AFTER_READ, pc, touches, self._reads, "updated")
         self._check(WRITE_AFTER_WRITE, pc, touches, self._writes, "updated")
         if self._atomics is None:
-            self._atomics = Marks("updated", len(self._reads.high))
-        self._atomics.record(touches, self._epoch(touches))
-        written = np.maximum(self._writes.high.take(touches.granule), LONG_AGO)
-        self._writes.high[touches.granule] = written
+            self._atomics = Trail("updated", len(self._reads.warps.high))
+        self._record(self._atomics, pc, touches)
+        high = self._writes.warps.high
+        high[touches.granule] = np.maximum(high.take(touches.granule), LONG_AGO)
 
-    def _check_against_all(self, pc: int, touches: Touches, now: str) -> None:
-        self._check(WRITE_AFTER_READ, pc, touches, self._reads, now)
-        self._check(WRITE_AFTER_WRITE, pc, touches, self._writes, now)
-        if self._atomics is not None:
-            self._check(WRITE_AFTER_WRITE, pc, touches, self._atomics, now)
+    def _record(self, trail: Trail, pc: int, touches: Touches) -> None:
+        trail.warps.record(touches, self._epoch(touches), pc)
+        trail.lanes.record(touches, self._lane_epoch(touches), pc)
 
-    def _check(self, kind: str, pc: int, touches: Touches, marks: Marks, now: str) -> None:
-        found = marks.foreign(touches, self._epoch(touches))
-        if found is not None:
-            first = int(np.argmax(found))
-            other = marks.other(int(touches.granule[first]), int(touches.thread[first]))
-            story = f"{marks.verb} by thread {self._sink.thread(other)}, {now}"
-            self._report(kind, pc, touches, found, story)
+    def _check(
+        self,
+        kind: str,
+        pc: int,
+        touches: Touches,
+        trail: Trail | None,
+        now: str,
+        *,
+        stores: bool = False,
+    ) -> None:
+        """Report touches that meet what nothing orders against them.
+
+        Args:
+            kind: Of the hazard.
+            pc: The instruction.
+            touches: What it touches.
+            trail: What was done before.
+            now: What is done, in words.
+            stores: Whether stores meet stores, of which equal ones do no harm, and those of one
+                instruction meet as well.
+        """
+        if trail is None:
+            return
+        meetings = trail.meetings(touches, self._epoch(touches), self._ordered)
+        clash = touches.clashes() if stores else None
+        if clash is not None:
+            meetings.append((clash, trail.warps, True))
+        if not meetings:
+            return
+        self._suspects += 1
+        found = np.logical_or.reduce([each for each, _, _ in meetings])
+        if stores:
+            found = differing(self._stored, touches, found, self._blocks, self._granule_bytes)
+        if not found.any():
+            return
+        first = int(found.argmax())
+        marks, same_warp = next((marks, same) for each, marks, same in meetings if each[first])
+        granule, thread = int(touches.granule[first]), int(touches.thread[first])
+        other, other_pc = marks.other(granule, thread, same_warp=same_warp)
+        who = self._sink.thread(other) + (" of the same warp" if same_warp else "")
+        story = f"{marks.verb} at {self._sink.line(other_pc)} by thread {who}, {now}"
+        self._report(kind, pc, touches, found, story)
 
     def _report(
         self, kind: str, pc: int, touches: Touches, found: NDArray[np.bool_], story: str
@@ -286,12 +323,17 @@ class SharedShadow:
         accesses = np.unique(at // self._granules << THREAD_BITS | thread).size
         alike = self._blocks if touches.row is None else 1
         detail = f"byte {granule * self._granule_bytes} of shared memory, {story}"
-        self._reports += 1
+        self._suspects += 1
         self._sink.add(kind, pc, accesses * alike, row, int(thread[0]), detail)
 
-    def _epoch(self, touches: Touches) -> NDArray[np.int32]:
+    def _epoch(self, touches: Touches) -> NDArray[np.int64]:
         """Return the epoch of each touch, or one for all, in the marks' notation."""
         return self._now if touches.row is None else self._now[touches.row]
+
+    def _lane_epoch(self, touches: Touches) -> NDArray[np.int64]:
+        """Return the time of each touch in its warp."""
+        row = 0 if touches.row is None else touches.row
+        return np.asarray(self._warps[row, touches.thread >> WARP_BITS])
 
     def _touches(
         self, address: NDArray[np.int64], mask: NDArray[np.bool_] | None, width_bytes: int
@@ -302,35 +344,19 @@ class SharedShadow:
         if len(address) > 1 or (mask is not None and len(mask) > 1):
             self._split_rows()
         if len(self._now) > 1:
-            return self._find_touches(address, mask, width_bytes)
+            return find_touches(address, mask, width_bytes, self._extent())
         active = b"" if mask is None else mask.tobytes()
         key = (width_bytes, address.tobytes(), active)
         touches = self._known_touches.get(key)
         if touches is None:
             if len(self._known_touches) >= _MOST_REMEMBERED:
                 self._known_touches.clear()
-            touches = self._find_touches(address, mask, width_bytes)
+            touches = find_touches(address, mask, width_bytes, self._extent())
             self._known_touches[key] = touches
         return touches
 
-    def _find_touches(
-        self, address: NDArray[np.int64], mask: NDArray[np.bool_] | None, width_bytes: int
-    ) -> Touches:
-        shape = (len(self._now), self._threads)
-        granule = np.broadcast_to(address[:, : self._threads] // self._granule_bytes, shape)
-        if mask is None:
-            row, lane = (index.reshape(-1) for index in np.indices(shape))
-            granule = granule.reshape(-1)
-        else:
-            row, lane = np.nonzero(np.broadcast_to(mask[:, : self._threads], shape))
-            granule = granule[row, lane]
-        if len(self._now) > 1:
-            granule = granule + row * self._granules
-        per_lane = width_bytes // self._granule_bytes
-        if per_lane > 1:
-            granule = (granule[:, None] + np.arange(per_lane)).reshape(-1)
-            row, lane = np.repeat(row, per_lane), np.repeat(lane, per_lane)
-        return Touches(granule, lane.astype(np.int32), row if len(self._now) > 1 else None)
+    def _extent(self) -> Extent:
+        return Extent(len(self._now), self._threads, self._granules, self._granule_bytes)
 
     def _refine(self, granule_bytes: int) -> None:
         """Make the places smaller; earlier accesses touched all parts of theirs."""
@@ -338,6 +364,7 @@ class SharedShadow:
         pieces = self._granule_bytes // granule_bytes
         self._granule_bytes = granule_bytes
         self._granules *= pieces
+        self._forget_stored()
         self._spread(pieces, 1)
 
     def _split_rows(self) -> None:
@@ -345,6 +372,9 @@ class SharedShadow:
         if len(self._now) < self._blocks:
             self._catch_up()
             self._now = np.tile(self._now, self._blocks)
+            self._warps = np.tile(self._warps, (self._blocks, 1))
+            self._ordered = np.tile(self._ordered, (self._blocks, 1))
+            self._forget_stored()
             self._spread(1, self._blocks)
 
     def _join_rows(self) -> None:
@@ -352,17 +382,19 @@ class SharedShadow:
         rows = len(self._now)
         if rows == 1:
             return
-        unwritten = self._writes.high.reshape(rows, -1) == NEVER
+        unwritten = self._writes.warps.high.reshape(rows, -1) == NEVER
         if (unwritten == unwritten[0]).all():
-            self._now = np.full(1, FIRST_EPOCH, dtype=np.int32)
-            self._reads = Marks("read", self._granules)
-            self._writes = Marks("written", self._granules)
-            self._writes.high[~unwritten[0]] = LONG_AGO
-            self._atomics = None
+            self._begin_rows()
+            self._writes.warps.high[~unwritten[0]] = LONG_AGO
             self._is_listing = True
+
+    def _forget_stored(self) -> None:
+        """Take earlier values for different ones: they are kept in another grain."""
+        self._stored.clear()
+        self._stored.append(Stored(None, None))
 
     def _spread(self, repeats: int, copies: int) -> None:
         self._known_touches.clear()
-        for marks in (self._reads, self._writes, self._atomics):
-            if marks is not None:
-                marks.spread(repeats, copies)
+        for trail in (self._reads, self._writes, self._atomics):
+            if trail is not None:
+                trail.spread(repeats, copies)

@@ -14,7 +14,8 @@ from ci.simulator.printf import Output
 if TYPE_CHECKING:
     from ci.simulator.counters import LaunchCounters
     from ci.simulator.forms import Array, Mask
-    from ci.simulator.hazards import HazardSink, SharedShadow
+    from ci.simulator.hazards import SharedShadow
+    from ci.simulator.sink import HazardSink
 
 WARP = 32
 
@@ -96,6 +97,10 @@ class Lanes:
         """Return the active lanes among ``other``."""
         chosen = self.everyone if mask is None else mask
         return other if chosen is None else chosen & other
+
+    def active(self, mask: Mask) -> Mask:
+        """Return a mask that leaves out padding."""
+        return self.everyone if mask is None else mask
 
     def live(self) -> Array:
         """Return the lanes that have not exited, (blocks, threads)."""

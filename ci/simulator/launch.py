@@ -12,12 +12,13 @@ import numpy as np
 from ci.simulator.counters import LaunchCounters
 from ci.simulator.errors import LaunchError, StopLaunchError
 from ci.simulator.forms import I8, U4
-from ci.simulator.hazards import HazardSink, SharedShadow
+from ci.simulator.hazards import SharedShadow
 from ci.simulator.machine import Machine, quiet
 from ci.simulator.memory import ALIGNMENT_BYTES, GlobalMemory
 from ci.simulator.printf import Output
 from ci.simulator.program import Program
 from ci.simulator.report import Buffer, Counts, Place, Report, SharedWidths
+from ci.simulator.sink import HazardSink
 from ci.simulator.specials import SPECIALS, Position
 
 if TYPE_CHECKING:

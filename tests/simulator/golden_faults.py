@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ci.simulator.hazards import (
+from ci.simulator.sink import (
     READ_AFTER_WRITE,
     UNINITIALISED,
     WRITE_AFTER_READ,

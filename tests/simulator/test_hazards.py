@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from ci.simulator.hazards import (
+from ci.simulator.hazards import SharedShadow
+from ci.simulator.report import Place
+from ci.simulator.sink import (
     READ_AFTER_WRITE,
     UNINITIALISED,
     WRITE_AFTER_READ,
     WRITE_AFTER_WRITE,
     HazardSink,
-    SharedShadow,
 )
-from ci.simulator.report import Place
 
 _BLOCKS = 3
 _THREADS = 64
@@ -64,7 +65,7 @@ def test_reading_what_another_warp_wrote_needs_a_barrier(
     shadow.read(2, _MIRRORED, None, 4)
     assert _kinds(shadow, sink) == [(READ_AFTER_WRITE, 2, _BLOCKS * _THREADS)]
     assert sink.hazards()[0].example == (
-        "byte 252 of shared memory, written by thread (63,0,0), "
+        "byte 252 of shared memory, written at line 1 by thread (63,0,0), "
         "read by thread (0,0,0) of block (0,0,0)"
     )
 
@@ -94,12 +95,74 @@ def test_two_warps_that_write_one_word_in_one_instruction_race(
     assert _kinds(shadow, sink) == [(WRITE_AFTER_WRITE, 1, _BLOCKS * _THREADS)]
 
 
-def test_lanes_of_one_warp_are_no_race(shadow: SharedShadow, sink: HazardSink) -> None:
-    within_warp = 4 * (_LANE ^ 1)
+_BESIDE = 4 * (_LANE ^ 1)
+
+
+def test_lanes_of_a_warp_need_something_that_orders_them(
+    shadow: SharedShadow, sink: HazardSink
+) -> None:
     shadow.write(1, _OWN, None, 4)
-    shadow.read(2, within_warp, None, 4)
-    shadow.write(3, within_warp, None, 4)
+    shadow.read(2, _BESIDE, None, 4)
+    shadow.write(3, _OWN, None, 4)
+    assert _kinds(shadow, sink) == [
+        (READ_AFTER_WRITE, 2, _BLOCKS * _THREADS),
+        (WRITE_AFTER_READ, 3, _BLOCKS * _THREADS),
+    ]
+    assert sink.hazards()[0].example == (
+        "byte 4 of shared memory, written at line 1 by thread (1,0,0) of the same warp, "
+        "read by thread (0,0,0) of block (0,0,0)"
+    )
+
+
+def test_what_a_warp_executes_together_orders_its_lanes(
+    shadow: SharedShadow, sink: HazardSink
+) -> None:
+    for _ in range(2):
+        shadow.write(1, _OWN, None, 4)
+        shadow.order_warps(None)
+        shadow.read(2, _BESIDE, None, 4)
+        shadow.order_warps(None)
     assert _kinds(shadow, sink) == []
+
+
+def test_a_part_of_a_warp_orders_only_itself(shadow: SharedShadow, sink: HazardSink) -> None:
+    shadow.write(1, _OWN, None, 4)
+    shadow.order_warps(_LANE % 32 < 16)
+    shadow.read(2, _BESIDE, _LANE % 32 < 18, 4)
+    assert _kinds(shadow, sink) == [(READ_AFTER_WRITE, 2, _BLOCKS * 4)]
+
+
+def test_a_thread_is_ordered_against_itself(shadow: SharedShadow, sink: HazardSink) -> None:
+    shadow.write(1, _OWN, None, 4)
+    shadow.read(2, _OWN, None, 4)
+    shadow.write(3, _OWN, None, 4)
+    assert _kinds(shadow, sink) == []
+
+
+def test_lanes_that_store_different_values_in_one_instruction_race(
+    shadow: SharedShadow, sink: HazardSink
+) -> None:
+    one_word_a_warp = 4 * (_LANE // 32)
+    equal, unequal = np.full((1, 1), 7, np.int32), (_LANE // 63).astype(np.int32)
+    shadow.write(1, one_word_a_warp, None, 4, [equal])
+    assert _kinds(shadow, sink) == []
+    shadow.write(2, one_word_a_warp + 64, None, 4, [unequal])
+    assert _kinds(shadow, sink) == [(WRITE_AFTER_WRITE, 2, _BLOCKS * 32)]
+
+
+def test_equal_values_are_no_race_until_another_one_is_written(
+    shadow: SharedShadow, sink: HazardSink
+) -> None:
+    flag, one, two = np.zeros((1, 1), np.int64), np.ones((1, 1), np.int32), np.full((1, 1), 2)
+    shadow.write(1, flag, None, 4, [one])
+    shadow.write(2, flag, _LANE > 40, 4, [one])
+    assert _kinds(shadow, sink) == []
+    shadow.barrier(None)
+    shadow.write(3, flag, _LANE == 3, 4, [two.astype(np.int32)])
+    shadow.barrier(None)
+    shadow.write(4, flag, _LANE == 3, 4, [one])
+    shadow.write(5, flag, _LANE == 40, 4, [two.astype(np.int32)])
+    assert _kinds(shadow, sink) == [(WRITE_AFTER_WRITE, 5, _BLOCKS)]
 
 
 def test_the_lowest_and_the_highest_reader_both_count(
@@ -110,7 +173,7 @@ def test_the_lowest_and_the_highest_reader_both_count(
     shadow.read(2, np.zeros((1, 1), dtype=np.int64), None, 4)
     shadow.write(3, _OWN, _LANE == 0, 4)
     assert _kinds(shadow, sink) == [(WRITE_AFTER_READ, 3, _BLOCKS)]
-    assert "read by thread (63,0,0)" in sink.hazards()[0].example
+    assert "read at line 2 by thread (63,0,0)" in sink.hazards()[0].example
 
 
 def test_a_word_that_no_thread_wrote_is_reported(shadow: SharedShadow, sink: HazardSink) -> None:
@@ -254,16 +317,18 @@ def _random_trace(seed: int, shadow: SharedShadow, *, split: bool) -> None:
     random = np.random.default_rng(seed)
     rows = _BLOCKS if split else 1
 
-    def spread(values: NDArray[np.int64] | NDArray[np.bool_]) -> NDArray[np.int64]:
+    def spread(values: Any) -> Any:  # noqa: ANN401
         return np.repeat(values, rows, axis=0)
 
     for pc in range(12):
         width = int(random.choice([2, 4, 8, 16]))
         address = random.integers(0, 256 // width, (1, _THREADS)) * width
         mask = random.random((1, _THREADS)) < random.random()
-        action = random.choice(["read", "write", "atomic", "start_copy", "barrier"])
+        action = random.choice(["read", "write", "atomic", "start_copy", "barrier", "order_warps"])
         if action == "barrier":
             shadow.barrier(np.ones((_BLOCKS, 1), dtype=np.bool_) if split else None)
+        elif action == "order_warps":
+            shadow.order_warps(spread(mask))
         else:
             getattr(shadow, action)(pc, spread(address), spread(mask), width)
 

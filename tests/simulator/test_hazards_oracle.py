@@ -10,28 +10,39 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ci.simulator.hazards import (
+from ci.simulator.hazards import SharedShadow
+from ci.simulator.report import Place
+from ci.simulator.sink import (
     READ_AFTER_WRITE,
     UNINITIALISED,
     WRITE_AFTER_READ,
     WRITE_AFTER_WRITE,
     HazardSink,
-    SharedShadow,
 )
-from ci.simulator.report import Place
 
 _THREADS = 96
 _SHARED_BYTES = 64
+_ACTIONS = ["read", "write", "atomic", "start_copy", "barrier", "barrier", "order", "order"]
 
 
 @dataclass
 class _Byte:
     written: bool = False
-    warps: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    threads: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Since the last barrier."""
+    lanes: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Since their warp was ordered last."""
+
+    def is_met(self, earlier: str, thread: int) -> bool:
+        """Return whether another thread, not ordered against this one, did that before."""
+        warp = thread // 32
+        return any(other // 32 != warp for other in self.threads[earlier]) or any(
+            other // 32 == warp and other != thread for other in self.lanes[earlier]
+        )
 
 
 class _SlowShadow:
-    """All warps that read, wrote or updated each byte since the block's last barrier."""
+    """All threads that read, wrote or updated each byte since they were ordered last."""
 
     def __init__(self, blocks: int) -> None:
         self.blocks = [[_Byte() for _ in range(_SHARED_BYTES)] for _ in range(blocks)]
@@ -41,7 +52,14 @@ class _SlowShadow:
         for memory, yes in zip(self.blocks, passed, strict=True):
             if yes:
                 for byte in memory:
-                    byte.warps.clear()
+                    byte.threads.clear()
+                    byte.lanes.clear()
+
+    def order(self, warps: list[bool]) -> None:
+        """Order the lanes of some warps of all blocks."""
+        for byte in (byte for memory in self.blocks for byte in memory):
+            for lanes in byte.lanes.values():
+                lanes -= {lane for lane in lanes if warps[lane // 32]}
 
     def access(
         self, action: str, pc: int, lanes: list[tuple[int, int, int]], width_bytes: int
@@ -59,7 +77,7 @@ class _SlowShadow:
         for block, thread, address in lanes:
             touched = self.blocks[block][address : address + width_bytes]
             for earlier, kind in against.items():
-                if any(byte.warps[earlier] - {thread // 32} for byte in touched):
+                if any(byte.is_met(earlier, thread) for byte in touched):
                     self.found[kind, pc] += 1
             if action == "read" and not all(byte.written for byte in touched):
                 self.found[UNINITIALISED, pc] += 1
@@ -69,7 +87,8 @@ class _SlowShadow:
     def _record(self, action: str, lanes: list[tuple[int, int, int]], width_bytes: int) -> None:
         for block, thread, address in lanes:
             for byte in self.blocks[block][address : address + width_bytes]:
-                byte.warps[action].add(thread // 32)
+                byte.threads[action].add(thread)
+                byte.lanes[action].add(thread)
                 byte.written |= action != "read"
 
 
@@ -96,7 +115,12 @@ def test_random_traces_show_what_the_slow_shadow_finds(seed: int, blocks: int) -
     slow = _SlowShadow(blocks)
     widths = random.permutation([[4, 8, 16], [2, 4], [1, 4, 16]][random.integers(3)])
     for pc in range(14):
-        action = str(random.choice(["read", "write", "atomic", "start_copy", "barrier", "barrier"]))
+        action = str(random.choice(_ACTIONS))
+        if action == "order":
+            warps = random.random(_THREADS // 32) < 0.5
+            shadow.order_warps(np.repeat(warps, 32)[None, :])
+            slow.order(warps.tolist())
+            continue
         if action == "barrier":
             passed = random.random((blocks, 1)) < random.choice([0.5, 1.0])
             shadow.barrier(None if passed.all() else passed)

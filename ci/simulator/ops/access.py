@@ -231,7 +231,7 @@ def _writers(lanes: Lanes, pc: int, width: int) -> dict[str, Write]:
 
     def to_shared(address: Array, mask: Mask, values: list[Array]) -> None:
         checked = lanes.shared.check(pc, address, mask, width, "write")
-        lanes.shadow.write(pc, checked, mask, width)
+        lanes.shadow.write(pc, checked, mask, width, values)
         if lanes.counters is not None:
             lanes.counters.shared_access(pc, True, checked, mask, width)
         lanes.shared.store(checked, mask, values)

@@ -105,7 +105,7 @@ def _retire(lanes: Lanes, newest: int) -> None:
     lanes.groups[:] = lanes.groups[len(done) :] or [[]]
     for copy in (copy for group in done for copy in group):
         width = len(copy.values) * _WORD_BYTES
-        lanes.shadow.write(copy.pc, copy.address, copy.mask, width)
+        lanes.shadow.write(copy.pc, copy.address, copy.mask, width, copy.values)
         lanes.shared.store(copy.address, copy.mask, copy.values)
 
 

@@ -79,6 +79,7 @@ def _load_matrix(code: Code, form: Form) -> Step:
         for matrix, store in enumerate(stores):
             own = by_warp[..., 8 * matrix : 8 * matrix + 8]
             store((_transposed_word if transposed else _word)(lanes, own))
+        lanes.shadow.order_warps(lanes.active(mask))
 
     return step
 
@@ -173,6 +174,7 @@ def _multiply(code: Code, form: Form) -> Step:
         total = (np.matmul(left, right) + accumulator).astype(result)
         for store, value in zip(stores, _registers_of(total, len(stores)), strict=True):
             store(value)
+        lanes.shadow.order_warps(lanes.active(mask))
 
     return step
 

@@ -37,7 +37,7 @@ def _barrier(code: Code, form: Form) -> Step:
     if form.flag("warp"):
         form.one_of("sync")
         form.operands(1)
-        return _nothing
+        return lambda mask: lanes.shadow.order_warps(lanes.active(mask))
     form.flag("cta")
     form.flag("aligned")
     if form.flag("red"):
