@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ci.devices.errors import DeviceError
-from ci.errors import CiError
+from ci.errors import EXIT_INTERRUPTED, CiError
 from ci.gate.errors import GateError
 from ci.measure.errors import MeasureError
 from ci.report.errors import ReportError
@@ -41,7 +41,6 @@ exit codes: 0 passed; 1 failed (regression, incorrect, error, missing; also a fu
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
 
 _REFUSALS = (
     CiError,

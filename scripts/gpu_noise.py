@@ -17,7 +17,6 @@ import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -28,12 +27,11 @@ from ci.gate.rounds import estimate
 from ci.gate.settings import SENSITIVE
 from ci.gate.timing import TimingVerdict, decide
 from ci.measure.batch import GATE_METHOD_VERSION
-from ci.measure.gate_timing import stored
+from ci.measure.gate_timing import begun, stored
 from ci.measure.lock import exclusive_gpu
 from ci.measure.machine import cuda_machine_name
 from ci.measure.nvml import GpuWatch
 from ci.measure.rounds import Setting, Taken, take_rounds
-from ci.measure.sides import Side
 from ci.results import codec
 from ci.results.model import GateRun, Machine, Revision, Round
 from kernels.build import build_stage
@@ -186,13 +184,8 @@ def gate(bed: Bed, number: int, history: Sequence[GateRun], machine: Machine) ->
             for case_id in decide(taken, family, SENSITIVE, ledger).open
         ]
 
-    started = datetime.now(UTC)
-    taken = take_rounds(bed.setting, wanted, budget_s=120.0)
-    base, head = (
-        Side(label=label, suite=bed.suite(label), revision=revision(f"{label}-{number}"))
-        for label in ("base", "head")
-    )
-    return stored(base, head, machine, taken, started)
+    run = begun(revision(f"base-{number}"), revision(f"head-{number}"), machine)
+    return stored(run, take_rounds(bed.setting, wanted, budget_s=120.0))
 
 
 def revision(name: str) -> Revision:

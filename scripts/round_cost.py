@@ -130,7 +130,7 @@ def one_process(bed: Bed, batches: Mapping[str, Batch]) -> dict[str, object]:
             raise SystemExit(f"{command}: {reply}")
         return reply
 
-    opened = ask(Open(suite=str(bed.suite("base")), cache=str(bed.setting.cache)), Opened)
+    opened = ask(Open(suites=(str(bed.suite("base")),), cache=str(bed.setting.cache)), Opened)
     opening_s = sum(stopwatch.taken().values())
     known, cases = dict(batches), {}
     for number, case in enumerate(EQUAL_CASES):
@@ -177,7 +177,7 @@ def traffic(bed: Bed, watch: GpuWatch) -> dict[str, float]:
     started = time.perf_counter()
     process = TimingProcess("cuda")
     try:
-        process.open(bed.suite("base"), bed.setting.cache)
+        process.open([bed.suite("base")], bed.setting.cache)
         opened_s = time.perf_counter() - started
         started = time.perf_counter()
         for _ in range(MESSAGES):
@@ -248,7 +248,7 @@ def contents_ratio(bed: Bed) -> dict[str, object]:
             # Which is placed first alternates, as the sides of a gate do.
             for draw in ((repeating, throughout), (throughout, repeating))[repeat % 2]:
                 vars(cuda_bench)["drawn"] = draw
-                bench = cuda_bench.CudaBench(suite, cache=bed.setting.cache)
+                bench = cuda_bench.CudaBench([suite], cache=bed.setting.cache)
                 sets = bench.place(Routine(case=case, baseline=False), 3)
                 replays[draw] = (bench, bench.record([sets]))
                 replays[draw][1].time(20)

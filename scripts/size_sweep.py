@@ -55,7 +55,7 @@ def main() -> int:
 
     started = dt.datetime.now(dt.UTC)
     suite = load_suite(ROOT / "kernels")
-    bench = CudaBench(suite, cache=cache_folder())
+    bench = CudaBench([suite], cache=cache_folder())
     rows = [row for size in SIZES for row in sweep_size(bench, suite, size)]
     sweep = SizeSweep(
         started=started.isoformat(timespec="seconds"),

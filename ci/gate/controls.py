@@ -17,15 +17,31 @@ def fault(verdicts: Mapping[str, TimingVerdict], slowed: Collection[str]) -> str
 
     Args:
         verdicts: Control → verdict, decided as a family of their own.
-        slowed: The positive controls, whose head has a known slowdown; the others run base's
-            build in both roles.
+        slowed: The positive controls, whose head has a known slowdown; the others run one build in
+            both roles.
     """
     for control, verdict in verdicts.items():
+        if verdict.timing is None:
+            return f"{control} could not be measured: {verdict.reason}"
         if control in slowed and verdict.word in _FINE:
-            return f"control {control}, slowed on purpose, is {verdict.word}: {verdict.reason}"
+            return f"{control}, slowed on purpose, is {verdict.word}: {verdict.reason}"
         if control not in slowed and verdict.word is Word.REGRESSION:
-            return f"control {control}, base's code on both sides, is slower: {verdict.reason}"
+            return f"{control}, one code on both sides, is slower: {verdict.reason}"
     return ""
+
+
+def told(verdicts: Mapping[str, TimingVerdict]) -> str:
+    """Return in one line what became of the controls."""
+    return "; ".join(
+        f"{control} {_percent(verdict)}is {verdict.word}" for control, verdict in verdicts.items()
+    )
+
+
+def _percent(verdict: TimingVerdict) -> str:
+    if verdict.timing is None:
+        return ""
+    change = 100 * (verdict.timing.ratio - 1)
+    return f"({change:+.2f} % in {verdict.timing.rounds} rounds) "
 
 
 def without_words(verdicts: Mapping[str, TimingVerdict], why: str) -> Mapping[str, TimingVerdict]:

@@ -173,6 +173,6 @@ def _opened(suite: Path, bench: str, cache: Path) -> Iterator[tuple[TimingProces
     """Start a process that has the device, and end it."""
     process = TimingProcess(bench)
     try:
-        yield process, process.open(suite, cache)
+        yield process, process.open([suite], cache)
     finally:
         process.end()

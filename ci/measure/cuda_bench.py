@@ -130,18 +130,18 @@ class _Graphs:
 class CudaBench:
     """The first GPU of this process."""
 
-    def __init__(self, suite: Suite, *, cache: Path) -> None:
+    def __init__(self, suites: Sequence[Suite], *, cache: Path) -> None:
         """Open the GPU.
 
         Args:
-            suite: What the cases belong to.
+            suites: What the cases belong to; no two of their ladders have one name.
             cache: Folder of the compile cache.
 
         Raises:
             NoGpuError: There is none that can be used.
         """
         self._device = CudaDevice()
-        self._suite = suite
+        self._suites = {ladder.name: suite for suite in suites for ladder in suite.ladders}
         self._cache = cache
         self._built: dict[tuple[str, str], BuiltStage] = {}
         self._templates: dict[tuple[str, str], _Template] = {}
@@ -269,7 +269,11 @@ class CudaBench:
                 msg = f"{stage.name}: declares no architecture that {self._device.facts.name} runs"
                 raise BenchError(msg)
             self._built[key] = build_stage(
-                self._suite, case.ladder, stage, architectures=(own,), cache=self._cache
+                self._suites[case.ladder.name],
+                case.ladder,
+                stage,
+                architectures=(own,),
+                cache=self._cache,
             )
         return self._built[key]
 

@@ -19,6 +19,7 @@ from ci.measure.batch import (
     cold_parts,
     pair_count,
 )
+from ci.measure.controls import Controls
 from ci.measure.errors import WorkerError
 from ci.measure.nvml import UNKNOWN, GpuWatch, summarised
 from ci.measure.timing_messages import Estimate, Estimated, Load, Loaded, Opened, Sample, Sampled
@@ -53,6 +54,8 @@ class Setting:
     """Field of MachineState → where this machine usually is."""
     seed: int
     """Of the order of cases."""
+    controls: Controls | None = None
+    """Measured like cases where they are asked for, but each side may run another case."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +69,8 @@ class Taken:
     """Time that no case causes: starting processes and opening the GPU (s)."""
     case_s: Mapping[str, float]
     """Case id → time spent on its rounds (s)."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,20 +99,22 @@ def take_rounds(
     wanted: Wanted,
     *,
     budget_s: float,
+    keep: Callable[[Round], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Taken:
-    """Take rounds until none is wanted or the time is up, and return all of them.
+    """Take rounds until none is wanted, the time is up or Ctrl-C comes, and return all of them.
 
     Args:
         setting: Where and with what.
         wanted: Says after each round which cases the next one measures.
         budget_s: Time for all rounds (s); what is open when it is spent stays open.
+        keep: Called with each round once it is over.
         say: Told about each round, for people.
 
     Raises:
         SetupError: This machine lacks something that timing needs.
     """
-    return _Rounds(setting, budget_s).take(wanted, say)
+    return _Rounds(setting, budget_s, keep).take(wanted, say)
 
 
 def turns(pairs: int) -> list[Turn]:
@@ -129,8 +136,9 @@ def turns(pairs: int) -> list[Turn]:
 class _Rounds:
     """The rounds of one gate while they are taken."""
 
-    def __init__(self, setting: Setting, budget_s: float) -> None:
+    def __init__(self, setting: Setting, budget_s: float, keep: Callable[[Round], None]) -> None:
         self._setting = setting
+        self._keep = keep
         self._started = time.monotonic()
         self._deadline = self._started + budget_s
         self._random = np.random.default_rng(setting.seed)
@@ -143,18 +151,24 @@ class _Rounds:
     def take(self, wanted: Wanted, say: Callable[[str], None]) -> Taken:
         """Take rounds until none is wanted or the time is up."""
         number = 0
-        while not self._late() and (cases := wanted(self._rounds)):
-            left_s = self._deadline - time.monotonic()
-            until = f", {left_s:.0f} s left" if left_s < np.inf else ""
-            say(f"timing round {number + 1}: {len(cases)} cases{until}")
-            self._round(number, cases)
-            number += 1
+        interrupted = False
+        try:
+            while not self._late() and (cases := wanted(self._rounds)):
+                left_s = self._deadline - time.monotonic()
+                until = f", {left_s:.0f} s left" if left_s < np.inf else ""
+                say(f"timing round {number + 1}: {len(cases)} cases{until}")
+                self._round(number, cases)
+                number += 1
+        except KeyboardInterrupt:
+            interrupted = True
+            say("interrupted: what is measured is kept")
         spent_s = time.monotonic() - self._started
         return Taken(
             rounds=tuple(self._rounds),
             batches=dict(self._batches),
             fixed_s=spent_s - sum(self._case_s.values()),
             case_s=dict(self._case_s),
+            interrupted=interrupted,
         )
 
     def _late(self) -> bool:
@@ -183,7 +197,7 @@ class _Rounds:
             case = waiting.pop(0)
             started = time.monotonic()
             try:
-                self._rounds.append(self._measure(team, number, case))
+                self._add(self._measure(team, number, case))
             except (CaseRefusedError, WorkerError) as error:
                 # A kernel that faulted may have spoilt its process even where that lives on.
                 self._throw_away(number, case, str(error))
@@ -201,8 +215,7 @@ class _Rounds:
         processes = (TimingProcess(self._setting.bench), TimingProcess(self._setting.bench))
         try:
             opened = [
-                processes[side].open(self._setting.suites[side], self._setting.cache)
-                for side in order
+                processes[side].open(self._suites(side), self._setting.cache) for side in order
             ]
             yield _Team(processes=processes, order=order, opened=opened[0])
         finally:
@@ -213,15 +226,18 @@ class _Rounds:
 
     def _measure(self, team: _Team, number: int, case: str) -> Round:
         """Return a round of one case: both sides load, then take turns."""
-        batch = self._batch(team, case)
-        load = Load(
-            case=case,
-            baseline=False,
-            batch=batch,
-            verify=case not in self._verified,
-            warm_up_s=WARM_UP_AGAIN_S if team.warm else WARM_UP_S,
-        )
-        loaded = [team.processes[side].ask(load, Loaded) for side in team.order]
+        batch, of_side = self._batch(team, case), self._of_side(case)
+        loads = [
+            Load(
+                case=of_side[side],
+                baseline=False,
+                batch=batch,
+                verify=case not in self._verified,
+                warm_up_s=WARM_UP_AGAIN_S if team.warm else WARM_UP_S,
+            )
+            for side in (BASE, HEAD)
+        ]
+        loaded = [team.processes[side].ask(loads[side], Loaded) for side in team.order]
         self._verified.add(case)
         team.warm = True
         pairs = pair_count(max(each.sample_s for each in loaded))
@@ -244,11 +260,21 @@ class _Rounds:
             invalid=why_invalid(base, head, self._setting.usual),
         )
 
+    def _of_side(self, case: str) -> tuple[str, str]:
+        """Return which case base runs, and which one head."""
+        controls = self._setting.controls
+        return controls.cases.get(case, (case, case)) if controls else (case, case)
+
+    def _suites(self, side: int) -> list[Path]:
+        controls = self._setting.controls
+        return [self._setting.suites[side], *([controls.suite] if controls else [])]
+
     def _batch(self, team: _Team, case: str) -> Batch:
         """Return what a sample of a case is, agreed between the sides once a gate."""
         if case not in self._batches:
+            of_side = self._of_side(case)
             told = [
-                team.processes[side].ask(Estimate(case=case, baseline=False), Estimated)
+                team.processes[side].ask(Estimate(case=of_side[side], baseline=False), Estimated)
                 for side in team.order
             ]
             surveys = [Survey(launch_s=t.launch_s, set_bytes=t.set_bytes) for t in told]
@@ -273,8 +299,12 @@ class _Rounds:
             samples[turn.side] += process.hear(Sampled).launch_s
         return samples, states
 
+    def _add(self, entry: Round) -> None:
+        self._rounds.append(entry)
+        self._keep(entry)
+
     def _throw_away(self, number: int, case: str, reason: str) -> None:
-        self._rounds.append(
+        self._add(
             Round(
                 case=case,
                 number=number,

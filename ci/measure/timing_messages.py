@@ -10,10 +10,10 @@ from ci.measure.messages import SetupFailed
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Open:
-    """Take the device and load the suite. The first command of a process."""
+    """Take the device and load the suites. The first command of a process."""
 
-    suite: str
-    """Folder of the suite."""
+    suites: tuple[str, ...]
+    """Folders; no two of their ladders have one name."""
     cache: str
     """Folder of the compile cache."""
 

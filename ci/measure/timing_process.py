@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,15 +38,15 @@ class TimingProcess:
         self._lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
-    def open(self, suite: Path, cache: Path) -> Opened:
-        """Take the device and load the suite.
+    def open(self, suites: Sequence[Path], cache: Path) -> Opened:
+        """Take the device and load the suites.
 
         Raises:
             WorkerError: The process died, hangs or does not take the suite.
             SetupError: This machine lacks something.
         """
         try:
-            return self.ask(Open(suite=str(suite), cache=str(cache)), Opened)
+            return self.ask(Open(suites=tuple(map(str, suites)), cache=str(cache)), Opened)
         except CaseRefusedError as error:
             raise WorkerError(str(error)) from error
 

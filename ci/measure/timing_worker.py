@@ -11,7 +11,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -50,8 +50,8 @@ _LAST_WORDS_S = 3.0
 """How long a process may take to end in good order."""
 
 
-OpenBench = Callable[[Open, Suite], Bench]
-"""Takes a device for a suite."""
+OpenBench = Callable[[Open, Sequence[Suite]], Bench]
+"""Takes a device for suites."""
 
 
 class TimingWorker:
@@ -92,9 +92,9 @@ class TimingWorker:
                 return self._drop()
 
     def _open(self, command: Open) -> Opened:
-        suite = load_suite(Path(command.suite))
-        self._cases = {case.id: case for case in suite.cases()}
-        self._bench = self._open_bench(command, suite)
+        suites = [load_suite(Path(folder)) for folder in command.suites]
+        self._cases = {case.id: case for suite in suites for case in suite.cases()}
+        self._bench = self._open_bench(command, suites)
         return Opened(l2_bytes=self._bench.l2_bytes, tick_s=self._bench.tick_s)
 
     def _estimate(self, routine: Routine) -> Estimated:
@@ -163,7 +163,7 @@ class TimingWorker:
 
     def _routine(self, command: Estimate | Load) -> Routine:
         if command.case not in self._cases:
-            msg = f"the suite has no case {command.case}"
+            msg = f"the suites have no case {command.case}"
             raise BenchError(msg)
         return Routine(case=self._cases[command.case], baseline=command.baseline)
 
@@ -172,11 +172,11 @@ def _cuda() -> OpenBench:
     """Return what opens the GPU; imported late, because CuPy is there only beside one."""
     from ci.measure.cuda_bench import CudaBench  # noqa: PLC0415
 
-    return lambda command, suite: CudaBench(suite, cache=Path(command.cache))
+    return lambda command, suites: CudaBench(suites, cache=Path(command.cache))
 
 
 def _clock() -> OpenBench:
-    return lambda _command, _suite: ClockBench()
+    return lambda _command, _suites: ClockBench()
 
 
 _BENCHES: dict[str, Callable[[], OpenBench]] = {"cuda": _cuda, "clock": _clock}

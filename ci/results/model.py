@@ -357,3 +357,5 @@ class GateRun:
     """GPU time that no case causes: starting processes, warming up (s)."""
     case_s: Mapping[str, float]
     """Case id → GPU time spent on its rounds (s)."""
+    fault: str = ""
+    """What is wrong by its controls, so that no time of this gate counts; empty if nothing is."""

@@ -168,6 +168,12 @@ def cache_folder() -> Path:
     return Path(base) / "flopwatch"
 
 
+def ledger_folder() -> Path:
+    """Return the folder of the timed gates kept on this machine, by the XDG convention."""
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    return Path(base) / "flopwatch/gate-runs"
+
+
 def note(text: str) -> None:
     """Tell the user something, on standard error: standard output is data."""
     sys.stderr.write(f"{text}\n")

@@ -7,36 +7,38 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ci.errors import UsageError
+from ci.errors import EXIT_INTERRUPTED, UsageError
 from ci.gate.acknowledge import Acknowledgement, new_lines, parse
 from ci.gate.compare import compare
 from ci.gate.policy import exit_code
 from ci.gate.settings import SENSITIVE, STANDARD
-from ci.gate.timing import TimingVerdict
-from ci.measure.gate_timing import TimingPlan, cases_to_time, time_gate
+from ci.measure.gate_timing import GateTiming, TimingPlan, cases_to_time, time_gate
 from ci.measure.nvml import GpuWatch
 from ci.measure.session import SideRun
 from ci.measure.sides import Side, Sides, resolve
 from ci.report import markdown, terminal
 from ci.results import codec
 from ci.results.model import GateResult, RunRecord
-from ci.results.store import load_all, load_gate_runs, save_gate, save_gate_run, write_text
-from ci.verbs.context import Context, Request, note, prepare, require_suite
+from ci.results.store import load_all, save_gate, save_gate_run, write_text
+from ci.verbs.context import (
+    Context,
+    Request,
+    ledger_folder,
+    note,
+    prepare,
+    require_suite,
+)
 from ci.verbs.holding import held_gpu
 from ci.verbs.keeping import run_and_keep
 from dashboards.build import build_site
 
 ACKNOWLEDGED = "acknowledged.txt"
 """File in a suite's folder with the changes its authors accept."""
-
-
-EARLIER_GATES = "gate-runs"
-"""Folder in a checkout with the samples of earlier gates, which tell how noisy a case is."""
 
 SETTINGS = {settings.name: settings for settings in (STANDARD, SENSITIVE)}
 
@@ -83,21 +85,21 @@ def run(
             _require_difference(sides)
         records = run_and_keep(runs, context.plan, Path(out) / "records")
         _require_cases(runs[0], context)
-        timings = _timings(sides, records, context, timing, watch, Path(out)) if watch else {}
+        timed = _timed(sides, records, context, timing, watch, Path(out)) if watch else None
         result = compare(
             records[1] if len(records) > 1 else None,
             records[0],
-            timings=timings,
+            timings=timed.verdicts if timed else {},
             acknowledgements=_acknowledgements(sides),
             started=started.isoformat(timespec="seconds"),
             seconds=time.monotonic() - clock,
-            notes=_notes(sides, runs, records),
+            notes=[*_notes(sides, runs, records), *_timing_notes(timed)],
         )
     page = _write(result, records, context, Path(out))
     sys.stdout.write(_FORMS[form](result))
     if form == "text":
         sys.stdout.write(f"report  {Path(out) / 'report.md'}\npage    {page}\n")
-    return exit_code(result.verdict)
+    return EXIT_INTERRUPTED if timed and timed.interrupted else exit_code(result.verdict)
 
 
 def _require_difference(sides: Sides) -> None:
@@ -110,22 +112,22 @@ def _require_difference(sides: Sides) -> None:
         raise UsageError(msg)
 
 
-def _timings(
+def _timed(
     sides: Sides,
     records: Sequence[RunRecord],
     context: Context,
     timing: TimingRequest,
     watch: GpuWatch,
     out: Path,
-) -> Mapping[str, TimingVerdict]:
-    """Time what passed on both sides and differs, write every sample, and return the verdicts."""
+) -> GateTiming | None:
+    """Time what passed on both sides and differs, and write every sample."""
     if sides.base is None:
-        return {}
+        return None
     head, base = records
     cases = cases_to_time(base, head, measure_identical=timing.measure_identical)
     if not cases:
-        return {}
-    gate_run, verdicts = time_gate(
+        return None
+    found = time_gate(
         sides.base,
         sides.head,
         context.machine,
@@ -136,17 +138,25 @@ def _timings(
             watch=watch,
             settings=SETTINGS[timing.setting],
             budget_s=timing.budget_s,
-            history=load_gate_runs(context.here / EARLIER_GATES),
+            ledger=ledger_folder(),
         ),
         say=note,
     )
-    save_gate_run(out / "gate-run.json", gate_run)
-    case_s = sum(gate_run.case_s.values())
+    save_gate_run(out / "gate-run.json", found.run)
+    case_s = sum(found.run.case_s.values())
     note(
-        f"timed {len(cases)} cases in {gate_run.fixed_s + case_s:.1f} s: {gate_run.fixed_s:.1f} s "
-        f"for processes, {case_s / len(cases):.2f} s a case"
+        f"timed {len(cases)} cases in {found.run.fixed_s + case_s:.1f} s: {found.run.fixed_s:.1f} "
+        f"s for processes, {case_s / len(cases):.2f} s a case"
     )
-    return verdicts
+    return found
+
+
+def _timing_notes(timed: GateTiming | None) -> list[str]:
+    """Return what a reader must know of the timing: the controls, and whether it was cut short."""
+    if timed is None:
+        return []
+    cut = "timing was interrupted: cases that were open then are undecided"
+    return [timed.controls, *([cut] if timed.interrupted else [])]
 
 
 def _both(sides: Sides) -> list[Side]:

@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ci.gate.codes import Code
-from ci.gate.controls import fault, without_words
+from ci.gate.controls import fault, told, without_words
 from ci.gate.timing import TimingVerdict
-from ci.results.model import Word
+from ci.results.model import Timing, Word
+
+TIMING = Timing(
+    setting="standard",
+    ratio=1.031,
+    low=1.03,
+    high=1.032,
+    rounds=4,
+    base_s=1e-3,
+    head_s=1.031e-3,
+    smallest_detectable=0.0,
+    other_setting=Word.REGRESSION,
+)
 
 
 def _verdict(word: Word) -> TimingVerdict:
-    return TimingVerdict(word=word, reason_code=Code.NOISE, reason="figures", timing=None)
+    return TimingVerdict(word=word, reason_code=Code.NOISE, reason="figures", timing=TIMING)
+
+
+def test_a_control_without_times_is_a_fault() -> None:
+    without = replace(_verdict(Word.INCONCLUSIVE), timing=None)
+    assert fault({"control equal": without}, set()) == (
+        "control equal could not be measured: figures"
+    )
+
+
+def test_the_controls_are_told_in_one_line() -> None:
+    verdicts = {
+        "control slowed": _verdict(Word.REGRESSION),
+        "control equal": replace(_verdict(Word.INCONCLUSIVE), timing=None),
+    }
+    assert told(verdicts) == (
+        "control slowed (+3.10 % in 4 rounds) is REGRESSION; control equal is INCONCLUSIVE"
+    )
 
 
 @pytest.mark.parametrize(
@@ -28,13 +59,13 @@ def test_controls_as_expected_are_no_fault(negative: Word, positive: Word) -> No
 
 
 def test_equal_code_that_is_slower_is_a_fault() -> None:
-    reason = fault({"equal": _verdict(Word.REGRESSION)}, set())
-    assert reason == "control equal, base's code on both sides, is slower: figures"
+    reason = fault({"control equal": _verdict(Word.REGRESSION)}, set())
+    assert reason == "control equal, one code on both sides, is slower: figures"
 
 
 @pytest.mark.parametrize("word", [Word.UNCHANGED, Word.IMPROVEMENT])
 def test_a_slowed_control_that_passes_is_a_fault(word: Word) -> None:
-    reason = fault({"slowed": _verdict(word)}, {"slowed"})
+    reason = fault({"control slowed": _verdict(word)}, {"control slowed"})
     assert reason == f"control slowed, slowed on purpose, is {word}: figures"
 
 

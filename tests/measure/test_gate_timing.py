@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
-from ci.gate.settings import STANDARD
+from ci.gate.codes import Code
+from ci.gate.settings import STANDARD, Settings
 from ci.measure.alone import Timed
 from ci.measure.batch import GATE_METHOD_VERSION
-from ci.measure.gate_timing import TimingPlan, cases_to_time, time_gate
+from ci.measure.controls import NEGATIVE, POSITIVE, Controls, controls_of
+from ci.measure.gate_timing import GateTiming, TimingPlan, cases_to_time, time_gate
 from ci.measure.nvml import UNKNOWN, GpuWatch
 from ci.measure.sides import Side
 from ci.measure.time_side import with_times
+from ci.results.gate_runs import kept, recover
 from ci.results.model import CaseResult, Measurement, RunRecord, Status, Word
-from ci.results.store import load_gate_run, load_gate_runs, save_gate_run
 from tests import builders
 from tests.measure.clock_suite import case, write_suite
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def perf_case(stage: str, status: Status = Status.PASSED) -> CaseResult:
@@ -41,40 +48,135 @@ def test_identical_code_is_timed_only_if_that_is_asked_for() -> None:
     assert cases_to_time(one, one, measure_identical=True) == (one.cases[0].id,)
 
 
-def test_a_gate_of_real_work_finds_the_slower_case_and_stores_every_sample(tmp_path: Path) -> None:
-    more = "for _ in range(20):\n    np.matmul(c, c)"
-    work = {"calm": "np.matmul(c, c)"}
-    base, head = (
+FEW_ROUNDS = replace(STANDARD, screen_rounds=2, pass_looks=(4,), fail_looks=(4,))
+"""What is slower here is so by half and more, which needs no twelve rounds."""
+SLOWED = "for _ in range(20):\n    np.matmul(c, c)"
+
+
+def sides(folder: Path, base: dict[str, str], head: dict[str, str]) -> tuple[Side, Side]:
+    one, other = (
         Side(
             label=label,
-            suite=write_suite(tmp_path / label, {**work, "slower": body}),
+            suite=write_suite(folder / label, stages),
             revision=builders.revision(commit, described=label),
         )
-        for label, commit, body in (("base", "a" * 40, "pass"), ("head", "b" * 40, more))
+        for label, commit, stages in (("base", "a" * 40, base), ("head", "b" * 40, head))
     )
-    run, verdicts = time_gate(
-        base,
-        head,
+    return one, other
+
+
+def timing_plan(
+    folder: Path, controls: Controls | None = None, settings: Settings = FEW_ROUNDS
+) -> TimingPlan:
+    return TimingPlan(
+        bench="clock",
+        cache=folder / "cache",
+        watch=GpuWatch("GPU-none"),
+        settings=settings,
+        budget_s=60.0,
+        ledger=folder / "ledger",
+        controls=controls,
+    )
+
+
+def gate(
+    folder: Path,
+    base: str,
+    head: str,
+    controls: Controls | None = None,
+    settings: Settings = FEW_ROUNDS,
+) -> GateTiming:
+    return time_gate(
+        *sides(folder, {"work": base}, {"work": head}),
         builders.machine(name="clock"),
-        (case("calm"), case("slower")),
-        TimingPlan(
-            bench="clock",
-            cache=tmp_path / "cache",
-            watch=GpuWatch("GPU-none"),
-            settings=STANDARD,
-            budget_s=60.0,
-            history=(),
-        ),
+        (case("work"),),
+        timing_plan(folder, controls, settings),
         say=lambda _: None,
     )
-    assert verdicts[case("slower")].word is Word.REGRESSION
-    assert verdicts[case("calm")].word is not Word.REGRESSION
+
+
+def test_a_gate_of_real_work_finds_the_slower_case_and_stores_every_sample(tmp_path: Path) -> None:
+    found = gate(tmp_path, "pass", SLOWED)
+    run = found.run
+    assert found.verdicts[case("work")].word is Word.REGRESSION, found.controls
+    assert run.fault == ""
     assert run.method_version == GATE_METHOD_VERSION
-    assert set(run.launches_per_sample) == {case("calm"), case("slower")}
-    save_gate_run(tmp_path / "gates/one.json", run)
-    assert load_gate_run(tmp_path / "gates/one.json") == run
-    assert load_gate_runs(tmp_path / "gates") == (run,)
-    assert load_gate_runs(tmp_path / "none") == ()
+    assert set(run.launches_per_sample) == {case("work"), NEGATIVE, POSITIVE}
+    assert f"{POSITIVE} (+" in found.controls
+    assert kept(tmp_path / "ledger", "clock") == ((run,), ())
+
+
+def test_a_slowed_control_that_is_not_slower_leaves_no_time_that_counts(tmp_path: Path) -> None:
+    true = controls_of("clock")
+    equal, slowed = true.cases[POSITIVE]
+    # Head is faster than base: whatever the noise, it is not slower.
+    planted = replace(true, cases={POSITIVE: (slowed, equal)})
+    found = gate(tmp_path, SLOWED, "pass", planted, STANDARD)
+    assert found.verdicts[case("work")].reason_code is Code.CONTROLS
+    assert "slowed on purpose, is" in found.run.fault
+
+
+def test_a_bench_whose_sides_differ_leaves_no_time_that_counts(tmp_path: Path) -> None:
+    true = controls_of("clock")
+    found = gate(tmp_path, "pass", SLOWED, replace(true, cases={NEGATIVE: true.cases[POSITIVE]}))
+    verdict = found.verdicts[case("work")]
+    assert (verdict.word, verdict.reason_code) == (Word.INCONCLUSIVE, Code.CONTROLS)
+    assert "one code on both sides, is slower" in found.run.fault
+    assert "would be REGRESSION" in verdict.reason
+
+
+def test_a_control_that_cannot_run_leaves_no_time_that_counts(tmp_path: Path) -> None:
+    planted = replace(controls_of("clock"), cases={NEGATIVE: ("none", "none")})
+    found = gate(tmp_path, SLOWED, "pass", planted)
+    assert found.verdicts[case("work")].reason_code is Code.CONTROLS
+    assert "could not be measured" in found.run.fault
+
+
+def talkative(folder: Path) -> None:
+    """Run a gate that says what it does; for a process of its own."""
+    found = time_gate(
+        *sides(folder, {"work": "pass"}, {"work": SLOWED}),
+        builders.machine(name="clock"),
+        (case("work"),),
+        timing_plan(folder),
+        say=lambda text: print(text, flush=True),  # noqa: T201
+    )
+    print(found.interrupted, found.verdicts[case("work")].reason_code, flush=True)  # noqa: T201
+
+
+def gate_stopped_by(number: signal.Signals, folder: Path) -> tuple[int, str]:
+    """Stop a gate in its second round; return its exit code and last words."""
+    program = (
+        "from pathlib import Path; from tests.measure.test_gate_timing import talkative;"
+        f"talkative(Path({str(folder)!r}))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        next(line for line in process.stdout if line.startswith("timing round 2"))
+        process.send_signal(number)
+        words = process.stdout.read()
+    return process.returncode, words
+
+
+def test_ctrl_c_ends_a_gate_with_what_it_has(tmp_path: Path) -> None:
+    code, words = gate_stopped_by(signal.SIGINT, tmp_path)
+    assert (code, words.splitlines()[-1]) == (0, "True controls")
+    (run,), _ = kept(tmp_path / "ledger", "clock")
+    assert {entry.case for entry in run.rounds if entry.number == 0} == {
+        case("work"),
+        NEGATIVE,
+        POSITIVE,
+    }
+
+
+def test_the_rounds_of_a_gate_that_is_killed_are_in_the_ledger_of_the_next(tmp_path: Path) -> None:
+    code, _ = gate_stopped_by(signal.SIGKILL, tmp_path)
+    assert code == -signal.SIGKILL
+    (run,) = recover(tmp_path / "ledger")
+    assert len([entry for entry in run.rounds if entry.number == 0]) == 3
+    assert kept(tmp_path / "ledger", "clock") == ((run,), ())
 
 
 def measurement(cache: str) -> Measurement:

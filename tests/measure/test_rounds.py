@@ -174,8 +174,8 @@ def test_timing_processes_end_when_their_parent_is_killed(tmp_path: Path, body: 
     suite = write_suite(tmp_path / "suite", {"endless": note})
     program = (
         "from pathlib import Path; from ci.measure.timing_process import TimingProcess;"
-        "from ci.measure.timing_messages import *;"
-        f"p = TimingProcess('clock'); p.open(Path({str(suite)!r}), Path('.'));"
+        "from ci.measure.timing_messages import *; from ci.measure.batch import Batch;"
+        f"p = TimingProcess('clock'); p.open([Path({str(suite)!r})], Path('.'));"
         f"p.ask(Load(case={case('endless')!r}, baseline=False,"
         "batch=Batch(launches=1, sets=1), verify=False, warm_up_s=0.02),"
         "Loaded); p.ask(Sample(count=10**9), Sampled)"
