@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ci.devices.cublas import Cublas, Element, PreparedGemm, Product, column_major
-from ci.devices.cuda import CudaDevice
 from ci.devices.errors import NoBaselineError
 from ci.devices.prepared import Enqueueable, PlacedBuffer, Stream
 from ci.devices.protocol import Buffer
 from kernels.operands import Matrix
 from kernels.spec import Layout
+
+if TYPE_CHECKING:
+    from ci.devices.cuda import CudaDevice
 
 Size = Mapping[str, int]
 
@@ -46,17 +47,9 @@ class Baselines:
 
     def __init__(self, device: CudaDevice) -> None:
         """Start with nothing opened."""
-        self._device = device
+        self.device = device
         self._cublas: tuple[Cublas, object] | None = None
-        self._torch: _Torch | None = None
-        self._makers: Mapping[str, Callable[[OnOperands], Enqueueable]] = {
-            "cublas_sgemm": self._sgemm,
-            "cublas_gemv": self._gemv,
-            "cublas_projection": self._projection,
-            "copy": self._copy,
-            "torch_softmax": lambda on: self._of_torch(on, softmax),
-            "torch_attention": lambda on: self._of_torch(on, attention),
-        }
+        self._torch: Torch | None = None
 
     def prepare(self, name: str, on: OnOperands) -> Enqueueable:
         """Return a baseline on operands in place: enqueueing allocates nothing.
@@ -65,100 +58,145 @@ class Baselines:
             NoBaselineError: There is none of that name, or its library is not installed.
             LaunchError: The library refuses.
         """
-        if name not in self._makers:
-            expected = ", ".join(self._makers)
+        if name not in BASELINES:
+            expected = ", ".join(BASELINES)
             msg = f"baseline {name!r} is unknown, expected one of {expected}"
             raise NoBaselineError(msg if name else "the problem has no baseline")
-        return self._makers[name](on)
+        return BASELINES[name](self, on)
 
-    def _handle(self) -> Cublas:
-        self._cublas = self._cublas or self._device.cublas(self._device.stream)
+    def cublas(self) -> Cublas:
+        """Return cuBLAS on the device's stream, TF32 off."""
+        self._cublas = self._cublas or self.device.cublas(self.device.stream)
         return self._cublas[0]
 
-    def _sgemm(self, on: OnOperands) -> Enqueueable:
-        """Return ``C = alpha*A*B + beta*C`` by cublasSgemm, TF32 off."""
-        names = ("A", "B", "C")
-        return PreparedGemm(
-            cublas=self._handle(),
-            product=column_major(
-                on.size,
-                {name: on.matrices[name].layout for name in names},
-                {name: on.leading_dimension(name) for name in names},
+    def torch(self) -> Torch:
+        """Return PyTorch on the device's stream.
+
+        Raises:
+            NoBaselineError: It is not installed, or not for GPUs.
+        """
+        self._torch = self._torch or Torch(self.device.stream)
+        return self._torch
+
+
+def sgemm(baselines: Baselines, on: OnOperands) -> Enqueueable:
+    """Return ``C = alpha*A*B + beta*C`` by cublasSgemm, TF32 off."""
+    names = ("A", "B", "C")
+    return PreparedGemm(
+        cublas=baselines.cublas(),
+        product=column_major(
+            on.size,
+            {name: on.matrices[name].layout for name in names},
+            {name: on.leading_dimension(name) for name in names},
+        ),
+        alpha=on.scalars["alpha"],
+        beta=on.scalars["beta"],
+        addresses={name: on.address(name) for name in names},
+    )
+
+
+def gemv(baselines: Baselines, on: OnOperands) -> Enqueueable:
+    """Return ``y = W x`` by cublasGemmEx: bfloat16 in and out, float32 sums."""
+    rows, inner = on.size["M"], on.size["K"]
+    return PreparedGemm(
+        cublas=baselines.cublas(),
+        # W row-major is its transpose column-major; x and y are matrices of one column.
+        product=Product(
+            transposes=(True, False),
+            m=rows,
+            n=1,
+            k=inner,
+            factors=("A", "B"),
+            leading_dimensions=(on.leading_dimension("W"), inner, rows),
+        ),
+        alpha=1.0,
+        beta=0.0,
+        addresses={"A": on.address("W"), "B": on.address("x"), "C": on.address("y")},
+        element=Element.BFLOAT16,
+    )
+
+
+def projection(baselines: Baselines, on: OnOperands) -> Enqueueable:
+    """Return ``Y = X W^T + b`` as two products: ones times b, and X W^T added to it."""
+    size, cublas = on.size, baselines.cublas()
+    ones = baselines.device.place(Buffer(name="ones", data=np.ones(size["M"], dtype=np.float32)))
+    ldy = on.leading_dimension("Y")
+    row = Layout.ROW
+    bias = column_major(
+        {"M": size["M"], "N": size["N"], "K": 1},
+        {"A": row, "B": row, "C": row},
+        {"A": 1, "B": size["N"], "C": ldy},
+    )
+    product = column_major(
+        size,
+        {"A": row, "B": Layout.COLUMN, "C": row},
+        {"A": on.leading_dimension("X"), "B": on.leading_dimension("W"), "C": ldy},
+    )
+    y = on.address("Y")
+    return _InOrder(
+        parts=(
+            PreparedGemm(
+                cublas=cublas,
+                product=bias,
+                alpha=1.0,
+                beta=0.0,
+                addresses={"A": ones.address, "B": on.address("b"), "C": y},
             ),
-            alpha=on.scalars["alpha"],
-            beta=on.scalars["beta"],
-            addresses={name: on.address(name) for name in names},
-        )
-
-    def _gemv(self, on: OnOperands) -> Enqueueable:
-        """Return ``y = W x`` by cublasGemmEx: bfloat16 in and out, float32 sums."""
-        rows, inner = on.size["M"], on.size["K"]
-        return PreparedGemm(
-            cublas=self._handle(),
-            # W row-major is its transpose column-major; x and y are matrices of one column.
-            product=Product(
-                transposes=(True, False),
-                m=rows,
-                n=1,
-                k=inner,
-                factors=("A", "B"),
-                leading_dimensions=(on.leading_dimension("W"), inner, rows),
+            PreparedGemm(
+                cublas=cublas,
+                product=product,
+                alpha=1.0,
+                beta=1.0,
+                addresses={"A": on.address("X"), "B": on.address("W"), "C": y},
             ),
-            alpha=1.0,
-            beta=0.0,
-            addresses={"A": on.address("W"), "B": on.address("x"), "C": on.address("y")},
-            element=Element.BFLOAT16,
-        )
+        ),
+        kept=ones,
+    )
 
-    def _projection(self, on: OnOperands) -> Enqueueable:
-        """Return ``Y = X W^T + b`` as two products: ones times b, and X W^T added to it."""
-        size = on.size
-        ones = self._device.place(Buffer(name="ones", data=np.ones(size["M"], dtype=np.float32)))
-        ldy = on.leading_dimension("Y")
-        row = Layout.ROW
-        bias = column_major(
-            {"M": size["M"], "N": size["N"], "K": 1},
-            {"A": row, "B": row, "C": row},
-            {"A": 1, "B": size["N"], "C": ldy},
-        )
-        product = column_major(
-            size,
-            {"A": row, "B": Layout.COLUMN, "C": row},
-            {"A": on.leading_dimension("X"), "B": on.leading_dimension("W"), "C": ldy},
-        )
-        y = on.address("Y")
-        return _InOrder(
-            parts=(
-                PreparedGemm(
-                    cublas=self._handle(),
-                    product=bias,
-                    alpha=1.0,
-                    beta=0.0,
-                    addresses={"A": ones.address, "B": on.address("b"), "C": y},
-                ),
-                PreparedGemm(
-                    cublas=self._handle(),
-                    product=product,
-                    alpha=1.0,
-                    beta=1.0,
-                    addresses={"A": on.address("X"), "B": on.address("W"), "C": y},
-                ),
-            ),
-            kept=ones,
-        )
 
-    def _copy(self, on: OnOperands) -> Enqueueable:
-        """Return a copy of X's bytes to Y: the least that moving them costs."""
-        return _Copy(source=on.placed["X"].array, target=on.placed["Y"].array)
+def copy(baselines: Baselines, on: OnOperands) -> Enqueueable:
+    """Return a copy of X's bytes to Y: the least that moving them costs."""
+    del baselines
+    return _Copy(source=on.placed["X"].array, target=on.placed["Y"].array)
 
-    def _of_torch(
-        self, on: OnOperands, routine: Callable[[_Torch, OnOperands], Callable[[], None]]
-    ) -> Enqueueable:
-        if importlib.util.find_spec("torch") is None:
-            msg = "PyTorch is not installed (pip install torch)"
-            raise NoBaselineError(msg)
-        self._torch = self._torch or _Torch(self._device.stream)
-        return self._torch.prepare(routine(self._torch, on))
+
+def softmax(baselines: Baselines, on: OnOperands) -> Enqueueable:
+    """Return PyTorch's softmax of the rows of X into Y."""
+    torch = baselines.torch()
+    shape = (on.size["R"], on.size["C"])
+    x, y = (torch.tensor(on.placed[name], shape) for name in ("X", "Y"))
+    return torch.prepare(lambda: torch.library.softmax(x, 1, out=y))
+
+
+def attention(baselines: Baselines, on: OnOperands) -> Enqueueable:
+    """Return PyTorch's unfused attention: product, softmax and product, without a mask."""
+    torch = baselines.torch()
+    size = on.size
+    heads = size["B"] * size["H"]
+    rows = (heads, size["S"], size["D"])
+    q, k, v, o = (torch.tensor(on.placed[n], rows) for n in ("Q", "K", "V", "O"))
+    square = (heads, size["S"], size["S"])
+    p = torch.tensor(on.placed["P"], square)
+    weights = torch.scores(square)
+    scale = on.scalars["scale"]
+
+    def work() -> None:
+        torch.library.baddbmm(p, q, k.transpose(1, 2), beta=0, alpha=scale, out=p)
+        torch.library.softmax(p, -1, out=weights)
+        torch.library.bmm(weights, v, out=o)
+
+    return torch.prepare(work)
+
+
+BASELINES: Mapping[str, Callable[[Baselines, OnOperands], Enqueueable]] = {
+    "cublas_sgemm": sgemm,
+    "cublas_gemv": gemv,
+    "cublas_projection": projection,
+    "copy": copy,
+    "torch_softmax": softmax,
+    "torch_attention": attention,
+}
+"""Name → what prepares the routine."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -186,12 +224,24 @@ class _Copy:
         self.target.data.copy_from_device_async(self.source.data, bytes_moved, stream)
 
 
-class _Torch:
+class Torch:
     """PyTorch on a stream of ours, float32 without TF32."""
 
     def __init__(self, stream: Stream) -> None:
-        # Imported late: PyTorch takes seconds, and only two baselines need it.
-        self.library: Any = importlib.import_module("torch")
+        """Load PyTorch.
+
+        Raises:
+            NoBaselineError: It is not installed, or not for GPUs.
+        """
+        try:
+            # Imported late: PyTorch takes seconds, and only two baselines need it.
+            self.library: Any = importlib.import_module("torch")
+        except (ImportError, OSError) as error:
+            msg = f"PyTorch cannot be loaded: {error} (pip install torch)"
+            raise NoBaselineError(msg) from error
+        if not self.library.cuda.is_available():
+            msg = f"PyTorch {self.library.__version__} sees no GPU (pip install torch, for CUDA 13)"
+            raise NoBaselineError(msg)
         self.library.backends.cuda.matmul.allow_tf32 = False
         self._stream = stream
         self._external = self.library.cuda.ExternalStream(stream.ptr)
@@ -225,35 +275,9 @@ class _Torch:
 class _TorchWork:
     """Calls of PyTorch that write into tensors in place."""
 
-    torch: _Torch
+    torch: Torch
     work: Callable[[], None]
 
     def enqueue(self, stream: Stream) -> None:
         del stream
         self.torch.run(self.work)
-
-
-def softmax(torch: _Torch, on: OnOperands) -> Callable[[], None]:
-    """Return PyTorch's softmax of the rows of X into Y."""
-    shape = (on.size["R"], on.size["C"])
-    x, y = (torch.tensor(on.placed[name], shape) for name in ("X", "Y"))
-    return lambda: torch.library.softmax(x, 1, out=y)
-
-
-def attention(torch: _Torch, on: OnOperands) -> Callable[[], None]:
-    """Return PyTorch's unfused attention: product, softmax and product, without a mask."""
-    size = on.size
-    heads = size["B"] * size["H"]
-    rows = (heads, size["S"], size["D"])
-    q, k, v, o = (torch.tensor(on.placed[n], rows) for n in ("Q", "K", "V", "O"))
-    square = (heads, size["S"], size["S"])
-    p = torch.tensor(on.placed["P"], square)
-    weights = torch.scores(square)
-    scale = on.scalars["scale"]
-
-    def work() -> None:
-        torch.library.baddbmm(p, q, k.transpose(1, 2), beta=0, alpha=scale, out=p)
-        torch.library.softmax(p, -1, out=weights)
-        torch.library.bmm(weights, v, out=o)
-
-    return work
