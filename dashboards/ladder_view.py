@@ -97,7 +97,7 @@ def _has_roofline(history: MachineHistory, ladder: str) -> bool:
     shown = history.shown
     if shown is None or shown.roofs is None:
         return False
-    return any(case.ladder == ladder and case.cold for case in shown.cases.values())
+    return any(c.ladder == ladder and c.cold and c.flops for c in shown.cases.values())
 
 
 def _size(

@@ -77,7 +77,8 @@ def rooflines(machine: MachineHistory, history: Sequence[MachineHistory]) -> lis
     shown = machine.shown
     if shown is None or shown.roofs is None:
         return []
-    timed = dict.fromkeys(case.ladder for case in shown.cases.values() if case.cold)
+    # Work without flops, such as a copy, has no place under a compute roof.
+    timed = dict.fromkeys(c.ladder for c in shown.cases.values() if c.cold and c.flops)
     return [_page(machine, shown, shown.roofs, ladder, history) for ladder in timed]
 
 

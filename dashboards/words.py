@@ -45,5 +45,5 @@ PASSED_CHECK = Badge(word="Passed", glyph="✓", tone="calm")
 TOO_FAST = Badge(word="Too fast", glyph="!", tone="wrong")
 """A time that the machine's roofs forbid: the declared work must be wrong."""
 
-BASELINE = "cuBLAS"
-"""The vendor library that every ladder is measured beside."""
+BASELINE = "baseline"
+"""The vendor routine that a ladder is measured beside: cuBLAS, PyTorch or a copy."""

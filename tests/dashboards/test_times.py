@@ -82,14 +82,14 @@ def test_one_commit_on_two_gpus_has_two_times(index: Path) -> None:
 def test_a_machine_without_times_shows_none(tmp_path: Path) -> None:
     index = build_site(example.three_records(), [example.gate()], tmp_path)
     for page in pages(index):
-        assert not re.search(r"TFLOP|cuBLAS|roofline|\bms\b", page.text), page.path
+        assert not re.search(r"TFLOP|baseline|roofline|\bms\b", page.text), page.path
     assert not (tmp_path / "roofline").exists()
 
 
 def test_a_case_shows_cold_hot_and_baseline_of_one_run(index: Path) -> None:
     page = _case(index, "08_double_buffer")
     table = _tables(page, "Measurements of one run")[0]
-    assert [row[0].text.strip() for row in table.body] == ["Cold", "Hot", "cuBLAS, cold"]
+    assert [row[0].text.strip() for row in table.body] == ["Cold", "Hot", "baseline, cold"]
     assert _row(table, "Cold")[1:3] == ["3.622", "0.091"]
     assert [row[6].text.strip() for row in table.body][1] == DASH
     assert "software power cap in 1 of 4 rounds" in page.text
@@ -98,7 +98,7 @@ def test_a_case_shows_cold_hot_and_baseline_of_one_run(index: Path) -> None:
 def test_the_history_holds_times_their_noise_and_the_baseline(index: Path) -> None:
     table = _tables(_case(index, "09_warp_tile"), "History, newest first")[0]
     heading = [cell.text for cell in table.head[-1]]
-    assert [text.split(" ms")[0] for text in heading[3:5]] == ["Time", "cuBLAS time"]
+    assert [text.split(" ms")[0] for text in heading[3:5]] == ["Time", "baseline time"]
     assert [row[3].text.strip() for row in table.body] == ["3.805", "3.309", "3.309"]
 
 
@@ -292,3 +292,14 @@ def test_samples_stay_inside_their_strip(samples: list[float]) -> None:
     for text in chart.iter("text"):
         if text.get("text-anchor") == "middle":
             assert 4.0 * len(text.text or "") <= float(text.get("x", "")) + 4
+
+
+def test_work_without_flops_has_times_and_no_place_under_a_compute_roof(tmp_path: Path) -> None:
+    # A transpose computes nothing: its logarithm would have no place on the chart.
+    records = [
+        replace(record, cases=tuple(replace(case, flops=0) for case in record.cases))
+        for record in times.three_timed_records()
+    ]
+    index = build_site(records, [], tmp_path)
+    assert not (index.parent / roofline_path("h200-slot0", "sgemm")).exists()
+    assert _row(_tables(Page(index), LADDER)[0], "01_naive")[2] == "33.50"
