@@ -102,7 +102,8 @@ def numbers(kind: str, bits: Bits) -> NDArray[Any]:
     if kind == "bf16":
         wide = bits.astype(np.uint32) << np.uint32(16)
         return np.asarray(wide).view(np.float32).astype(np.float64)
-    return bits.view({2: "f2", 4: "f4", 8: "f8"}[bits.itemsize]).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return bits.view({2: "f2", 4: "f4", 8: "f8"}[bits.itemsize]).astype(np.float64)
 
 
 def _ordered(bits: Bits) -> NDArray[np.int64]:

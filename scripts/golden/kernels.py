@@ -33,12 +33,14 @@ def cuda_kernel(form: Form, given: InputSet, symbol: str) -> str:
     lines += [f"const unsigned i = blockIdx.x * {BLOCK}u + threadIdx.x;"]
     addresses, after = [], []
     for n, ((size, words), space) in enumerate(zip(cells, form.spaces, strict=True)):
-        own = f"z{n} + i * {words}"
+        start, end = f"c{n} + i * {words}", f"z{n} + i * {words}"
+        own = {"global": end, "shared": f"s{n} + threadIdx.x * {words}", "read-only": start}[space]
         if space == "shared":
             lines += [f"__shared__ __align__(16) {_C_TYPES[size]} s{n}[{BLOCK * words}];"]
-            own = f"s{n} + threadIdx.x * {words}"
-            after += [f"for (int w = 0; w < {words}; ++w) z{n}[i * {words} + w] = ({own})[w];"]
-        lines += [f"for (int w = 0; w < {words}; ++w) ({own})[w] = c{n}[i * {words} + w];"]
+        if own != start:
+            lines += [f"for (int w = 0; w < {words}; ++w) ({own})[w] = ({start})[w];"]
+        if own != end:
+            after += [f"for (int w = 0; w < {words}; ++w) ({end})[w] = ({own})[w];"]
         narrow = f'"r"((unsigned)__cvta_generic_to_shared({own}))'
         addresses += [narrow if space == "shared" else f'"l"({own})']
     lines += [f"{_C_TYPES[size]} r{n};" for n, size in enumerate(outputs)]
@@ -73,13 +75,16 @@ def ptx_kernel(form: Form, given: InputSet) -> str:
     after: list[str] = []
     for n, ((size, words), space) in enumerate(zip(cells, form.spaces, strict=True)):
         source, target = f"%p{len(inputs) + n}", f"%p{last + n}"
-        own = target
+        own = source if space == "read-only" else target
         if space == "shared":
             own = f"%s{n}"
             lines += [f".shared .align 16 .b8 sh{n}[{BLOCK * words * size}];", f".reg .b32 {own};"]
             lines += [f"mov.u32 {own}, sh{n};", f"mad.lo.u32 {own}, %tid, {size * words}, {own};"]
-            after += _copied(own, "shared", target, "global", size, words)
-        lines += _copied(source, "global", own, space, size, words)
+        held_in = "shared" if space == "shared" else "global"
+        if own != source:
+            lines += _copied(source, "global", own, held_in, size, words)
+        if own != target:
+            after += _copied(own, held_in, target, "global", size, words)
         names.append(own)
     lines += ["bar.sync 0;", re.sub(r"%(\d+)", lambda match: names[int(match[1])], form.code)]
     lines += ["bar.sync 0;"]

@@ -53,7 +53,8 @@ class Form:
     depth: int = 0
     """Inner length of a product."""
     spaces: tuple[str, ...] = ()
-    """``global`` or ``shared`` for each memory cell; a cell is read back as another output."""
+    """``global``, ``shared`` or ``read-only`` (global memory that the kernel does not write) for
+    each memory cell; a cell is read back as another output."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -78,16 +78,17 @@ def memory_forms() -> Iterator[Form]:
 
 def _loads(space: str) -> Iterator[Form]:
     """Give loads of one to four values, also through the read-only cache."""
-    for via in (space, "global.nc") if space == "global" else (space,):
+    vias = ((space, space), ("global.nc", "read-only")) if space == "global" else ((space, space),)
+    for via, where in vias:
         for type_ in ("u8", "s8", "u16", "s16", "u32", "s32", "f32", "b32"):
-            yield _memory(f"ld.{via}.{type_}", "%0, [%1]", space, ("i32",))
+            yield _memory(f"ld.{via}.{type_}", "%0, [%1]", where, ("i32",))
         for type_ in ("u64", "s64", "f64", "b64"):
-            yield _memory(f"ld.{via}.{type_}", "%0, [%1]", space, ("i64",))
-            yield _memory(f"ld.{via}.v2.{type_}", "{%0, %1}, [%2]", space, ("i64",) * 2)
+            yield _memory(f"ld.{via}.{type_}", "%0, [%1]", where, ("i64",))
+            yield _memory(f"ld.{via}.v2.{type_}", "{%0, %1}, [%2]", where, ("i64",) * 2)
         for type_, count in itertools.product(("u8", "u16", "u32", "f32", "b32"), (2, 4)):
             items = ", ".join(f"%{n}" for n in range(count))
             operands = f"{{{items}}}, [%{count}]"
-            yield _memory(f"ld.{via}.v{count}.{type_}", operands, space, ("i32",) * count)
+            yield _memory(f"ld.{via}.v{count}.{type_}", operands, where, ("i32",) * count)
 
 
 def _memory(

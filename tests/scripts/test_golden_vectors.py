@@ -25,7 +25,8 @@ ORIGIN = Origin(gpu="none", driver="none", nvrtc="none", date="2026-12-01", arch
 SOME = (
     "add.s32", "mul.wide.s16", "setp.lt.and.f32 p|q", "fma.rn.f32", "ex2.approx.f32", "add.f16x2",
     "shfl.sync.up.b32", "vote.sync.ballot.b32", "atom.shared.add.u32", "ld.global.v4.b32",
-    "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "cp.async.ca.shared.global 8 n",
+    "ld.global.nc.v2.u16", "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+    "cp.async.ca.shared.global 8 n",
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 (one)",
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 (random)",
 )  # fmt: skip

@@ -6,7 +6,7 @@ brev, popc, clz, bfind, dp4a).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -72,15 +72,21 @@ def _look_up(code: Code, form: Form) -> Step:
     return code.compute(look_up, U4, destination, [(s, U4) for s in sources])
 
 
+def _position_mask(dtype: np.dtype[Any]) -> np.integer[Any]:
+    """Return which bits of a field's position and length count; of 64-bit fields all do."""
+    return np.uint32(0xFF if dtype.itemsize == U4.itemsize else 0xFFFFFFFF)
+
+
 def _extract(code: Code, form: Form) -> Step:
     """Decode bfe: a bit field, extended by its sign for signed types."""
     dtype = integer_type(form)
     destination, value, start, length = form.operands(4)
     bits = 8 * dtype.itemsize
     raw = unsigned(dtype)
+    kept_bits = _position_mask(dtype)
 
     def extract(x: Array, first: Array, count: Array) -> Array:
-        pos, size = (first & 255).astype(raw), (count & 255).astype(raw)
+        pos, size = ((n & kept_bits).astype(raw) for n in (first, count))
         word = x.view(raw)
         ones = (raw.type(1) << np.minimum(size, raw.type(bits))) - raw.type(1)
         ones = np.where(size >= bits, ~raw.type(0), ones)
@@ -103,10 +109,11 @@ def _insert(code: Code, form: Form) -> Step:
     dtype = integer_type(form)
     destination, a, b, start, length = form.operands(5)
     bits = 8 * dtype.itemsize
+    kept_bits = _position_mask(dtype)
 
     def insert(x: Array, y: Array, first: Array, count: Array) -> Array:
-        pos = np.minimum(first & 255, bits).astype(dtype)
-        size = np.minimum(count & 255, bits).astype(dtype)
+        pos = np.minimum(first & kept_bits, bits).astype(dtype)
+        size = np.minimum(count & kept_bits, bits).astype(dtype)
         ones = np.where(size < bits, (dtype.type(1) << size) - dtype.type(1), ~dtype.type(0))
         field = ones << pos
         return np.asarray(y & ~field | x << pos & field)

@@ -9,12 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ci.simulator.forms import BOOL, F2, F4, F8, I8, U4, U8, Form, UnsupportedError, dtype_of
+from ci.simulator.forms import (
+    BOOL,
+    F2,
+    F4,
+    F8,
+    I8,
+    U4,
+    U8,
+    Form,
+    UnsupportedError,
+    dtype_of,
+    unsigned,
+)
 from ci.simulator.memory import GLOBAL_WINDOW, LOCAL_WINDOW, SHARED_WINDOW
 from ci.simulator.ops.rounding import (
     bf16_to_f32,
     f32_to_bf16,
+    f64_to_f32_odd,
     flush,
+    rectify,
     round_directed,
     saturate,
 )
@@ -93,10 +107,15 @@ def _to_integer(form: Form, source_kind: str, result: DType) -> Callable[[Array]
     whole = _WHOLE[form.one_of(*_WHOLE)]
     form.flag("sat")
     ftz = form.flag("ftz")
+    # What a GPU makes of a NaN where one of the two is 64 bits wide: the top bit alone.
+    wide = source_kind == "f64" or result.itemsize == F8.itemsize
+    top = unsigned(result).type(1 << 8 * result.itemsize - 1).view(result)
+    nan = top if wide else result.type(0)
 
     def convert(x: Array) -> Array:
         value = bf16_to_f32(x) if source_kind == "bf16" else x
-        return to_integer(whole((flush(value) if ftz else value).astype(F8)), result)
+        whole_value = whole((flush(value) if ftz else value).astype(F8))
+        return np.where(np.isnan(whole_value), nan, to_integer(whole_value, result))
 
     return convert
 
@@ -109,12 +128,12 @@ def _between_floats(form: Form, source_kind: str, result_kind: str) -> Callable[
 
     def convert(x: Array) -> Array:
         value = bf16_to_f32(x) if source_kind == "bf16" else x
-        if ftz and value.dtype == F4:
+        if ftz and value.dtype == F4 and result_kind != "f16":
             value = flush(value)
         if whole:
             value = _WHOLE[whole](value)
         if result_kind == "bf16":
-            value = value.astype(F4)
+            value = f64_to_f32_odd(value) if value.dtype == F8 else value.astype(F4)
         elif mode in ("", "rn"):
             value = value.astype(result)
         else:
@@ -122,7 +141,7 @@ def _between_floats(form: Form, source_kind: str, result_kind: str) -> Callable[
         if ftz and value.dtype == F4:
             value = flush(value)
         value = saturate(value) if sat else value
-        value = np.maximum(value, value.dtype.type(0)) if relu else value
+        value = rectify(value) if relu else value
         return f32_to_bf16(value, toward_zero=mode == "rz") if result_kind == "bf16" else value
 
     if result_kind == "bf16" and mode not in ("rn", "rz", ""):
@@ -138,7 +157,7 @@ def _pack_halves(code: Code, form: Form, half: str, source_kind: str) -> Step:
         raise UnsupportedError(form.instruction.text)
 
     def narrow(x: Array) -> Array:
-        value = np.maximum(x, F4.type(0)) if relu else x
+        value = rectify(x) if relu else x
         if half == "bf16":
             return f32_to_bf16(value, toward_zero=mode == "rz")
         return round_directed(value.astype(F8), F2, mode).view(np.uint16)
@@ -156,7 +175,9 @@ def _to_tf32(code: Code, form: Form) -> Step:
 
     def convert(x: Array) -> Array:
         rounded = (x + U4.type(_TF32_ROUND)) & U4.type(_TF32_KEEP)
-        return np.where(np.isfinite(x.view(F4)), rounded, x)
+        # A NaN loses its low bits too, as on a GPU, and may become an infinity.
+        cut = x & U4.type(_TF32_KEEP)
+        return np.asarray(np.where(np.isfinite(x.view(F4)), rounded, cut))
 
     return code.compute(convert, U4, destination, [(value, U4)])
 

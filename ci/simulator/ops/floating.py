@@ -20,6 +20,7 @@ from ci.simulator.ops.rounding import (
     flush,
     lift,
     odd_sum,
+    rectify,
     round_directed,
     saturate,
 )
@@ -35,6 +36,7 @@ DType = np.dtype[Any]
 _BELOW_F32 = U8.type(35)
 """Shifts the 29 bits that an f64 has more than an f32 to the top."""
 _HALF_F32 = U8.type(1 << 63)
+_DIVISOR_MAX = 2.0**126
 
 
 def _finish(code: Code, form: Form, kind: str, function: Callable[..., Array], count: int) -> Step:
@@ -55,13 +57,16 @@ def _finish(code: Code, form: Form, kind: str, function: Callable[..., Array], c
             result = plain(*values)
             result = flush(result) if ftz else result
             result = saturate(result) if sat else result
-            return np.maximum(result, result.dtype.type(0)) if relu else result
+            return rectify(result) if relu else result
 
     return code.compute(whole, dtype, destination, [(s, dtype) for s in sources])
 
 
 def _rounded(
-    exact: Callable[..., Array], native: Callable[..., Array], count: int
+    exact: Callable[..., Array],
+    native: Callable[..., Array],
+    count: int,
+    down: Callable[..., Array] | None = None,
 ) -> Callable[[Code, Form], Step]:
     """Return a decoder of an operation that may name a rounding mode.
 
@@ -69,6 +74,7 @@ def _rounded(
         exact: The operation in f64, to be rounded once more; of bfloats too.
         native: The operation in the type itself, rounded to nearest even.
         count: How many operands it has.
+        down: As ``exact``, where rounding down gives a zero of another sign.
     """
 
     def decode(code: Code, form: Form) -> Step:
@@ -81,16 +87,27 @@ def _rounded(
         if kind != "f32":
             raise UnsupportedError(form.instruction.text)
 
+        chosen = down if down and mode == "rm" else exact
+
         def directed(*values: Array) -> Array:
-            return round_directed(exact(*[v.astype(F8) for v in values]), F4, mode)
+            return round_directed(chosen(*[v.astype(F8) for v in values]), F4, mode)
 
         return _finish(code, form, kind, directed, count)
 
     return decode
 
 
+def _sum_down(a: Array, b: Array) -> Array:
+    """Return a sum whose zero is negative unless both addends are positive zeros."""
+    return -odd_sum(-a, -b)
+
+
 def _fma_exact(a: Array, b: Array, c: Array) -> Array:
     return odd_sum(a * b, c)
+
+
+def _fma_down(a: Array, b: Array, c: Array) -> Array:
+    return _sum_down(a * b, c)
 
 
 def _fma_native(a: Array, b: Array, c: Array) -> Array:
@@ -112,7 +129,7 @@ def _sum_for_f32(product: Array, added: Array) -> Array:
     return np.asarray(total)
 
 
-_general_fma = _rounded(_fma_exact, _fma_native, 3)
+_general_fma = _rounded(_fma_exact, _fma_native, 3, _fma_down)
 
 
 def _fma(code: Code, form: Form) -> Step:
@@ -246,7 +263,8 @@ _CLASSES: dict[str, Callable[[Array], Array]] = {
     "infinite": np.isinf,
     "number": lambda x: ~np.isnan(x),
     "notanumber": np.isnan,
-    "normal": lambda x: np.isfinite(x) & (np.abs(x) >= np.finfo(x.dtype).tiny),
+    # A zero counts as normal.
+    "normal": lambda x: np.isfinite(x) & ((np.abs(x) >= np.finfo(x.dtype).tiny) | (x == 0)),
     "subnormal": lambda x: (np.abs(x) < np.finfo(x.dtype).tiny) & (x != 0),
 }
 
@@ -259,6 +277,21 @@ def _test(code: Code, form: Form) -> Step:
     return code.compute(function, BOOL, destination, [(source, dtype)])
 
 
+_divided = _rounded(np.divide, np.divide, 2)
+
+
+def _divide(code: Code, form: Form) -> Step:
+    """Decode div; by more than 2**126 its approximation gives 0, or NaN for an infinity."""
+    if not form.flag("approx"):
+        return _divided(code, form)
+
+    def approximate(a: Array, b: Array) -> Array:
+        large = np.isfinite(b) & (np.abs(b) > _DIVISOR_MAX)
+        return np.asarray(np.where(large, a * F4.type(0), a / b))
+
+    return _finish(code, form, form.last(), approximate, 2)
+
+
 def _reciprocal(x: Array) -> Array:
     return np.asarray(x.dtype.type(1) / x)
 
@@ -268,10 +301,10 @@ def _exact_reciprocal(x: Array) -> Array:
 
 
 DECODERS: dict[str, Callable[[Code, Form], Step]] = {
-    "add": _rounded(odd_sum, np.add, 2),
-    "sub": _rounded(lambda a, b: odd_sum(a, -b), np.subtract, 2),
+    "add": _rounded(odd_sum, np.add, 2, _sum_down),
+    "sub": _rounded(lambda a, b: odd_sum(a, -b), np.subtract, 2, lambda a, b: _sum_down(a, -b)),
     "mul": _rounded(np.multiply, np.multiply, 2),
-    "div": _rounded(np.divide, np.divide, 2),
+    "div": _divide,
     "sqrt": _rounded(np.sqrt, np.sqrt, 1),
     "rcp": _rounded(_exact_reciprocal, _reciprocal, 1),
     "fma": _fma,

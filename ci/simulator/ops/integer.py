@@ -86,9 +86,9 @@ def _divide(a: Array, b: Array) -> Array:
 
 
 def _remainder(a: Array, b: Array) -> Array:
-    """Return the remainder, which has the sign of the dividend."""
+    """Return the remainder, with the sign of the dividend; all ones on division by zero."""
     zero = b == 0
-    return np.where(zero, a, np.fmod(a, np.where(zero, np.ones_like(b), b)))
+    return np.where(zero, ~np.zeros_like(b), np.fmod(a, np.where(zero, np.ones_like(b), b)))
 
 
 def _compare(operation: str, dtype: DType) -> Callable[[Array, Array], Array]:

@@ -46,7 +46,8 @@ def f64_to_f32_odd(value: Array) -> Array:
     back = near.astype(F8)
     bits = near.view(np.int32)
     step = np.where(np.abs(back) < np.abs(value), np.int32(1), np.int32(-1))
-    even = (back != value) & np.isfinite(near) & (bits & 1 == 0)
+    # The pattern of an infinity is even: one that comes of a finite value becomes the largest f32.
+    even = (back != value) & ~np.isnan(near) & (bits & 1 == 0)
     return np.where(even, bits + step, bits).view(F4)
 
 
@@ -91,9 +92,14 @@ def flush(value: Array) -> Array:
 
 
 def saturate(value: Array) -> Array:
-    """Return values clamped to 0 to 1, NaN as 0."""
-    clamped = np.clip(value, value.dtype.type(0), value.dtype.type(1))
-    return np.where(np.isnan(value), value.dtype.type(0), clamped)
+    """Return values clamped to 0 to 1, NaN and -0 as 0."""
+    clamped = np.minimum(value, value.dtype.type(1))
+    return np.asarray(np.where(value > 0, clamped, value.dtype.type(0)))
+
+
+def rectify(value: Array) -> Array:
+    """Return negative values and -0 as 0; a NaN stays one."""
+    return np.asarray(np.where(value <= 0, value.dtype.type(0), value))
 
 
 def round_directed(value: Array, dtype: np.dtype[Any], mode: str) -> Array:
@@ -158,6 +164,8 @@ def double_fma(a: Array, b: Array, c: Array) -> Array:
     safe = (np.abs(plain) < _LARGE) & (np.abs(product) > _SMALL) & (np.abs(product) < _LARGE)
     safe &= (np.abs(a) < _LARGE) & (np.abs(b) < _LARGE)
     exact = (a == 0) | (b == 0) | ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
+    # A product of finite factors is finite, even where an f64 cannot hold it.
+    plain = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, plain)
     result = np.where(safe, fused, plain)
     for index in np.argwhere(~safe & ~exact):
         place = tuple(index)
