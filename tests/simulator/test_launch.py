@@ -42,9 +42,14 @@ def test_counts_are_given_by_line_and_add_up() -> None:
     _, report = launch()
     assert report.lines == {
         Place(file="k.cu", line=3): Counts(
-            global_load_requests=4, global_load_sectors=16, global_load_elements=128
+            global_load_requests=4,
+            global_load_sectors=16,
+            global_load_ideal_sectors=16,
+            global_load_elements=128,
         ),
-        Place(file="k.cu", line=4): Counts(global_store_requests=4, global_store_sectors=16),
+        Place(file="k.cu", line=4): Counts(
+            global_store_requests=4, global_store_sectors=16, global_store_ideal_sectors=16
+        ),
     }
     assert report.totals == sum(report.lines.values(), Counts())
 
