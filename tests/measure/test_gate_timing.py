@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,10 +108,8 @@ def test_a_gate_of_real_work_finds_the_slower_case_and_stores_every_sample(tmp_p
 
 
 def test_a_slowed_control_that_is_not_slower_leaves_no_time_that_counts(tmp_path: Path) -> None:
-    true = controls_of("clock")
-    equal, slowed = true.cases[POSITIVE]
-    # Head is faster than base: whatever the noise, it is not slower.
-    planted = replace(true, cases={POSITIVE: (slowed, equal)})
+    # Its head is many times faster than base: whatever the noise, it is not slower.
+    planted = replace(controls_of("clock"), cases={POSITIVE: (case("work"), case("work"))})
     found = gate(tmp_path, SLOWED, "pass", planted, STANDARD)
     assert found.verdicts[case("work")].reason_code is Code.CONTROLS
     assert "slowed on purpose, is" in found.run.fault
@@ -162,7 +161,9 @@ def gate_stopped_by(number: signal.Signals, folder: Path) -> tuple[int, str]:
 
 def test_ctrl_c_ends_a_gate_with_what_it_has(tmp_path: Path) -> None:
     code, words = gate_stopped_by(signal.SIGINT, tmp_path)
-    assert (code, words.splitlines()[-1]) == (0, "True controls")
+    assert code == 0
+    # After one round no control has times; where the signal came late, cases are merely open.
+    assert words.splitlines()[-1] in ("True controls", "True cut_short")
     (run,), _ = kept(tmp_path / "ledger", "clock")
     assert {entry.case for entry in run.rounds if entry.number == 0} == {
         case("work"),
@@ -174,7 +175,11 @@ def test_ctrl_c_ends_a_gate_with_what_it_has(tmp_path: Path) -> None:
 def test_the_rounds_of_a_gate_that_is_killed_are_in_the_ledger_of_the_next(tmp_path: Path) -> None:
     code, _ = gate_stopped_by(signal.SIGKILL, tmp_path)
     assert code == -signal.SIGKILL
-    (run,) = recover(tmp_path / "ledger")
+    deadline = time.monotonic() + 10
+    # A worker that was just being started holds the journal's lock until it runs its program.
+    while not (found := recover(tmp_path / "ledger")) and time.monotonic() < deadline:
+        pass
+    (run,) = found
     assert len([entry for entry in run.rounds if entry.number == 0]) == 3
     assert kept(tmp_path / "ledger", "clock") == ((run,), ())
 
