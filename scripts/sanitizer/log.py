@@ -39,8 +39,10 @@ class Found:
 
 def class_of(words: str) -> str:
     """Return the class of fault that a finding speaks of, its own words if it is of none."""
+    # Details below the heading, such as threads, make no class of their own.
     lowered = words.lower()
-    return next((name for word, name in _CLASSES if word in lowered), lowered)
+    heading = lowered.split("\n", 1)[0]
+    return next((name for word, name in _CLASSES if word in lowered), heading)
 
 
 def read(log: str) -> dict[str, tuple[Found, ...]]:
