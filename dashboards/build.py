@@ -14,13 +14,22 @@ from dashboards.errors import SiteFolderError, TemplateValueError
 from dashboards.formatting import legible
 from dashboards.history import histories
 from dashboards.index_page import index_page, sections
-from dashboards.links import CASE_FOLDER, INDEX, ROOFLINE_FOLDER, case_path, roofline_path
+from dashboards.links import (
+    CASE_FOLDER,
+    INDEX,
+    NOISE_FOLDER,
+    ROOFLINE_FOLDER,
+    case_path,
+    noise_path,
+    roofline_path,
+)
+from dashboards.noise_page import MachineNoise, noise_page
 from dashboards.page_parts import Link, frame_of
 from dashboards.roofline_page import RooflinePage, rooflines
 
 _HERE = Path(__file__).parent
 _STATIC = ("site.css", "icon.svg")
-_FOLDERS = (CASE_FOLDER, ROOFLINE_FOLDER)
+_FOLDERS = (CASE_FOLDER, ROOFLINE_FOLDER, NOISE_FOLDER)
 _OWN_PAGES = "*-????????.html"
 
 
@@ -30,6 +39,7 @@ def build_site(
     folder: Path,
     *,
     asv_pages: str = "",
+    noise: Sequence[MachineNoise] = (),
 ) -> Path:
     """Write the static site and return the path of its front page.
 
@@ -43,11 +53,12 @@ def build_site(
         gates: Gates of any number of machines; the latest of each machine is shown.
         folder: Where the site goes; made if it is missing.
         asv_pages: Path of asv's front page, relative to ``folder``; empty: it is not linked.
+        noise: What past gates tell about the noise of each machine.
 
     Raises:
         SiteFolderError: The folder cannot be written.
     """
-    pages = _render(records, gates, asv_pages)
+    pages = _render(records, gates, asv_pages, noise)
     try:
         for name in _STATIC:
             _replace(folder / "static" / name, (_HERE / "static" / name).read_bytes())
@@ -63,7 +74,10 @@ def build_site(
 
 
 def _render(
-    records: Sequence[RunRecord], gates: Sequence[GateResult], asv_pages: str
+    records: Sequence[RunRecord],
+    gates: Sequence[GateResult],
+    asv_pages: str,
+    noise: Sequence[MachineNoise],
 ) -> Mapping[str, str]:
     """Return path → page, the front page last."""
     environment = _environment()
@@ -74,16 +88,21 @@ def _render(
         for entry in history
         for page in rooflines(entry, history)
     }
-    nav = (*sections(index), *_roofline_links(roofs))
+    nav = (*sections(index), *_roofline_links(roofs), *_noise_links(noise))
     nav += (Link(label="asv history (needs a web server)", href=asv_pages),) if asv_pages else ()
     inner, outer = (frame_of(history, root=root, nav=nav) for root in ("../", ""))
     pages = {}
     template = environment.get_template("case.html.j2")
-    for case_id in dict.fromkeys(case_id for entry in history for case_id in entry.case_ids):
+    paged = list(dict.fromkeys(case_id for entry in history for case_id in entry.case_ids))
+    for case_id in paged:
         pages[case_path(case_id)] = template.render(page=case_page(case_id, history), frame=inner)
     template = environment.get_template("roofline.html.j2")
     for path, page in roofs.items():
         pages[path] = template.render(page=page, frame=inner)
+    template = environment.get_template("noise.html.j2")
+    for each in noise:
+        page_of_machine = noise_page(each, paged)
+        pages[noise_path(each.machine)] = template.render(page=page_of_machine, frame=inner)
     pages[INDEX] = environment.get_template("index.html.j2").render(page=index, frame=outer)
     return pages
 
@@ -96,6 +115,16 @@ def _roofline_links(roofs: Mapping[str, RooflinePage]) -> tuple[Link, ...]:
             href=path,
         )
         for path, page in roofs.items()
+    )
+
+
+def _noise_links(noise: Sequence[MachineNoise]) -> tuple[Link, ...]:
+    return tuple(
+        Link(
+            label="Noise" if len(noise) == 1 else f"Noise {each.machine}",
+            href=noise_path(each.machine),
+        )
+        for each in noise
     )
 
 

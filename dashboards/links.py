@@ -8,6 +8,7 @@ import re
 INDEX = "index.html"
 CASE_FOLDER = "case"
 ROOFLINE_FOLDER = "roofline"
+NOISE_FOLDER = "noise"
 
 _SLUG_CHARACTERS = 72
 _DIGEST_CHARACTERS = 8
@@ -25,6 +26,11 @@ def case_path(case_id: str) -> str:
 def roofline_path(machine: str, ladder: str) -> str:
     """Return the path of the roofline of a ladder on a machine, relative to the site's folder."""
     return f"{ROOFLINE_FOLDER}/{_file_name(f'{machine}/{ladder}')}"
+
+
+def noise_path(machine: str) -> str:
+    """Return the path of a machine's noise ledger, relative to the site's folder."""
+    return f"{NOISE_FOLDER}/{_file_name(machine)}"
 
 
 def _file_name(identity: str) -> str:

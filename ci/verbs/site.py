@@ -9,14 +9,16 @@ from pathlib import Path
 from ci.results.model import GateResult
 from ci.results.store import load_all, load_gate
 from ci.verbs import asv_pages
-from ci.verbs.context import checkout_root
+from ci.verbs.context import checkout_root, ledger_folder
+from ci.verbs.noise import noise_of
 from dashboards.build import build_site
 
 
 def run(*, records: Sequence[str], verdicts: Sequence[str], out: str) -> int:
     """Build the site and print the path of its first page.
 
-    asv's result files are remade beside the first folder of records.
+    asv's result files are remade beside the first folder of records. The noise of the machines is
+    shown where their gates are kept on this one.
     """
     gates: list[GateResult] = [load_gate(Path(verdict)) for verdict in verdicts]
     # A run may lie in several folders: committed here, and on the branch that CI writes.
@@ -27,6 +29,13 @@ def run(*, records: Sequence[str], verdicts: Sequence[str], out: str) -> int:
         checkout=checkout_root(),
         site=Path(out),
     )
-    page = build_site(list(runs.values()), gates, Path(out), asv_pages=front_page)
+    machines = {each.machine.name for each in (*runs.values(), *gates)}
+    page = build_site(
+        list(runs.values()),
+        gates,
+        Path(out),
+        asv_pages=front_page,
+        noise=noise_of(sorted(machines), ledger_folder()),
+    )
     sys.stdout.write(f"{page}\n")
     return 0
