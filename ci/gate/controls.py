@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from ci.gate.codes import Code
+from ci.gate.rounds import histories
+from ci.gate.settings import Settings
 from ci.gate.timing import TimingVerdict
-from ci.results.model import Word
+from ci.results.model import Round, Word
 
 _FINE = (Word.UNCHANGED, Word.IMPROVEMENT)
 
@@ -28,6 +30,14 @@ def fault(verdicts: Mapping[str, TimingVerdict], slowed: Collection[str]) -> str
         if control not in slowed and verdict.word is Word.REGRESSION:
             return f"{control}, one code on both sides, is slower: {verdict.reason}"
     return ""
+
+
+def unscreened(
+    rounds: Sequence[Round], controls: Sequence[str], settings: Settings
+) -> tuple[str, ...]:
+    """Return the controls that lack rounds of the screen: nothing is known of the gate by them."""
+    found = histories(rounds, controls)
+    return tuple(c for c in controls if len(found[c].counting) < settings.screen_rounds)
 
 
 def told(verdicts: Mapping[str, TimingVerdict]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ci.gate.changes import identical
 from ci.gate.controls import fault as controls_fault
-from ci.gate.controls import told, without_words
+from ci.gate.controls import told, unscreened, without_words
 from ci.gate.ledger import noise_ledger
 from ci.gate.settings import Settings
 from ci.gate.sides import sides
@@ -101,8 +101,8 @@ def time_gate(
 ) -> GateTiming:
     """Time cases on both sides until the rule has a verdict on each, or the time is up.
 
-    The controls take part in the same rounds as long as a case is open, as a family of their own.
-    If one of them is wrong, no time counts.
+    The controls take part in the same rounds as long as a case is open, as a family of their own,
+    and until they have those of the screen. If one of them is wrong or lacks these, no time counts.
 
     Args:
         base: What head is compared with.
@@ -131,7 +131,9 @@ def time_gate(
 
     def wanted(rounds: Sequence[Round]) -> Sequence[str]:
         still = decide(rounds, cases, plan.settings, ledger).open
-        return (*still, *decide(rounds, known, plan.settings, ledger).open) if still else ()
+        beside = decide(rounds, known, plan.settings, ledger).open
+        lacking = unscreened(rounds, known, plan.settings)
+        return (*still, *(control for control in beside if still or control in lacking))
 
     gate = begun(base.revision, head.revision, machine)
     journal = RoundJournal(plan.ledger, gate)
@@ -153,6 +155,10 @@ def time_gate(
     verdicts = decide(taken.rounds, cases, plan.settings, ledger).verdicts
     shown = decide(taken.rounds, known, plan.settings, ledger).verdicts
     wrong = controls_fault(shown, controls.slowed)
+    if not wrong and (lacking := unscreened(taken.rounds, known, plan.settings)):
+        wrong = (
+            f"{lacking[0]} had fewer than the {plan.settings.screen_rounds} rounds of the screen"
+        )
     run = stored(gate, taken, fault=wrong)
     keep(plan.ledger, run)
     journal.remove()

@@ -29,7 +29,7 @@ def run(*, records: Sequence[str], verdicts: Sequence[str], out: str) -> int:
         checkout=checkout_root(),
         site=Path(out),
     )
-    machines = {each.machine.name for each in (*runs.values(), *gates)}
+    machines = {run.machine.name for run in runs.values()} | {g.machine.name for g in gates}
     page = build_site(
         list(runs.values()),
         gates,

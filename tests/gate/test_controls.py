@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from ci.gate.codes import Code
-from ci.gate.controls import fault, told, without_words
+from ci.gate.controls import fault, told, unscreened, without_words
+from ci.gate.settings import STANDARD
 from ci.gate.timing import TimingVerdict
 from ci.results.model import Timing, Word
+from tests.timed import one_round, rounds
 
 TIMING = Timing(
     setting="standard",
@@ -76,3 +78,14 @@ def test_no_time_counts_in_a_gate_with_a_fault() -> None:
     assert verdict.word is Word.INCONCLUSIVE
     assert verdict.reason_code is Code.CONTROLS
     assert verdict.reason == "control equal is slower; this case would be REGRESSION: figures"
+
+
+def test_a_control_lacks_the_screen_until_it_has_four_rounds_that_count() -> None:
+    whole = rounds("equal", [0.0] * 4)
+    lost = [
+        one_round("slowed", number, 0.03, invalid="" if number else "it died")
+        for number in range(4)
+    ]
+    assert unscreened([*whole, *lost], ["equal", "slowed"], STANDARD) == ("slowed",)
+    mended = [*lost, one_round("slowed", 4, 0.03)]
+    assert unscreened([*whole, *mended], ["equal", "slowed"], STANDARD) == ()

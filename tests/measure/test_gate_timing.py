@@ -131,6 +131,20 @@ def test_a_control_that_cannot_run_leaves_no_time_that_counts(tmp_path: Path) ->
     assert "could not be measured" in found.run.fault
 
 
+def test_a_control_whose_round_is_lost_gets_another_though_no_case_is_open(tmp_path: Path) -> None:
+    died = tmp_path / "died"
+    once = f"if not Path({str(died)!r}).exists():\n    Path({str(died)!r}).touch()\n    os._exit(1)"
+    suite = write_suite(tmp_path / "controls", {"once": once})
+    cases = {NEGATIVE: (case("once"), case("once"))}
+    planted = Controls(suite=suite, cases=cases, slowed=frozenset())
+    found = gate(tmp_path, SLOWED, "pass", planted, STANDARD)
+    assert found.run.fault == ""
+    lost, *counting = [entry.invalid for entry in found.run.rounds if entry.case == NEGATIVE]
+    assert lost
+    assert counting == [""] * 4
+    assert len([entry for entry in found.run.rounds if entry.case == case("work")]) == 4
+
+
 def talkative(folder: Path) -> None:
     """Run a gate that says what it does; for a process of its own."""
     found = time_gate(
