@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 32
 """Turns of a loop between two looks at its registers."""
-_WRITES = frozenset({"st", "atom", "red", "cp"})
+_WRITES = frozenset({"st", "atom", "red", "cp", "wmma"})
 _BARRIERS = frozenset({"bar", "barrier"})
 
 

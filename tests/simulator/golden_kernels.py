@@ -85,7 +85,7 @@ def arguments_of(kernel: str, side: int) -> list[np.ndarray | np.generic]:
     extent = np.int32(side)
     cells = 90 * 100 if kernel == "stencil5" else side * side
     source, target = np.zeros(cells, np.float32), np.zeros(cells, np.float32)
-    if kernel == "mm_mma":
+    if kernel in ("mm_mma", "mm_wmma"):
         half = source.astype(np.float16)
         return [half, half.copy(), target, extent, extent, extent]
     if kernel.startswith("mm_"):

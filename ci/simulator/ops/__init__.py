@@ -17,6 +17,7 @@ from ci.simulator.ops import (
     sync,
     system,
     warp,
+    wmma,
 )
 from ci.simulator.ops.rounding import FLOATS
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _INTEGER = integer.DECODERS | bits.DECODERS | carry.DECODERS
 _ANY_TYPE: dict[str, Callable[[Code, Form], Step]] = {
     opcode: decoder
-    for room in (access, atomic, convert, copies, matrix, sync, system, warp)
+    for room in (access, atomic, convert, copies, matrix, sync, system, warp, wmma)
     for opcode, decoder in room.DECODERS.items()
 }
 

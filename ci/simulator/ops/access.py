@@ -115,8 +115,8 @@ def _load(code: Code, form: Form) -> Step:
     address = address_of(code, source)
     if space == "param":
         return _load_parameter(lanes, source, address, stores, held)
-    readers = _readers(lanes, pc, held)
-    read = readers[space] if space else _read_generic(lanes, readers)
+    readers = readers_of(lanes, pc, held)
+    read = readers[space] if space else generic_reader(lanes, readers)
     first = stores[0]
 
     def one(mask: Mask) -> None:
@@ -129,7 +129,7 @@ def _load(code: Code, form: Form) -> Step:
     return one if count == 1 else several
 
 
-def _read_generic(lanes: Lanes, readers: dict[str, Read]) -> Read:
+def generic_reader(lanes: Lanes, readers: dict[str, Read]) -> Read:
     """Return a reader of whatever spaces the addresses point to."""
     windows = Windows(lanes)
 
@@ -146,7 +146,7 @@ def _read_generic(lanes: Lanes, readers: dict[str, Read]) -> Read:
     return generic
 
 
-def _readers(lanes: Lanes, pc: int, dtypes: Sequence[DType]) -> dict[str, Read]:
+def readers_of(lanes: Lanes, pc: int, dtypes: Sequence[DType]) -> dict[str, Read]:
     """Return a function of (addresses, mask) for each space, which also tells who watches."""
     count = len(dtypes)
     width = count * dtypes[0].itemsize
@@ -203,25 +203,23 @@ def _store(code: Code, form: Form) -> Step:
     if space == "param":
         return store_param(code, destination, fetches, dtype.itemsize)
     address = address_of(code, destination)
-    writers = _writers(lanes, pc, count * dtype.itemsize)
-    if space:
-        write = writers[space]
+    writers = writers_of(lanes, pc, count * dtype.itemsize)
+    write = writers[space] if space else generic_writer(lanes, writers)
+    return lambda mask: write(address(), mask, [fetch() for fetch in fetches])
 
-        def known(mask: Mask) -> None:
-            write(address(), mask, [fetch() for fetch in fetches])
 
-        return known
+def generic_writer(lanes: Lanes, writers: dict[str, Write]) -> Write:
+    """Return a writer to whatever spaces the addresses point to."""
     windows = Windows(lanes)
 
-    def generic(mask: Mask) -> None:
-        values = [fetch() for fetch in fetches]
-        for reached, where, there in windows.parts(address(), mask):
-            writers[reached](where, there, values)
+    def generic(address: Array, mask: Mask, values: list[Array]) -> None:
+        for space, where, there in windows.parts(address, mask):
+            writers[space](where, there, values)
 
     return generic
 
 
-def _writers(lanes: Lanes, pc: int, width: int) -> dict[str, Write]:
+def writers_of(lanes: Lanes, pc: int, width: int) -> dict[str, Write]:
     """Return a function of (addresses, mask, values) for each space."""
 
     def to_global(address: Array, mask: Mask, values: list[Array]) -> None:

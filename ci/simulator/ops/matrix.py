@@ -38,7 +38,8 @@ _ROW_BYTES = 16
 """Of one row of an 8 x 8 matrix of 16-bit elements."""
 
 
-def _check_whole_warps(lanes: Lanes, pc: int, mask: Mask) -> None:
+def check_whole_warps(lanes: Lanes, pc: int, mask: Mask) -> None:
+    """Report warps of which only a part is active."""
     chosen = lanes.everyone if mask is None else mask
     if chosen is None or chosen.shape[1] == 1:
         return
@@ -66,22 +67,38 @@ def _load_matrix(code: Code, form: Form) -> Step:
     pc, lanes = form.instruction.pc, code.lanes
 
     def step(mask: Mask) -> None:
-        _check_whole_warps(lanes, pc, mask)
-        rows = address()
-        rows = spread_to(rows, (len(rows), lanes.threads))
-        lane = np.arange(lanes.threads)[None, :] % WARP
-        asking = lanes.both(mask, lane < _COLUMNS * count)
-        rows = lanes.shared.check(pc, rows, asking, _ROW_BYTES, "read")
-        lanes.shadow.read(pc, rows, asking, _ROW_BYTES)
-        if lanes.counters is not None:
-            lanes.counters.shared_access(pc, False, rows, asking, _ROW_BYTES)
-        by_warp = rows.reshape(len(rows), -1, WARP)
-        for matrix, store in enumerate(stores):
-            own = by_warp[..., 8 * matrix : 8 * matrix + 8]
-            store((_transposed_word if transposed else _word)(lanes, own))
+        check_whole_warps(lanes, pc, mask)
+        words = load_rows(lanes, pc, mask, address(), count, transposed=bool(transposed))
+        for store, word in zip(stores, words, strict=True):
+            store(word)
         lanes.shadow.order_warps(lanes.active(mask))
 
     return step
+
+
+def load_rows(
+    lanes: Lanes, pc: int, mask: Mask, rows: Array, count: int, *, transposed: bool
+) -> list[Array]:
+    """Return what each lane receives of 8 x 8 matrices in shared memory, a word of each.
+
+    Args:
+        lanes: The slice.
+        pc: The instruction.
+        mask: Active lanes.
+        rows: (b, t) addresses; those of lanes 8 j to 8 j + 7 of a warp are the rows of matrix j.
+        count: Number of matrices.
+        transposed: Whether the matrices are, of 16-bit elements then.
+    """
+    rows = spread_to(rows, (len(rows), lanes.threads))
+    lane = np.arange(lanes.threads)[None, :] % WARP
+    asking = lanes.both(mask, lane < _COLUMNS * count)
+    rows = lanes.shared.check(pc, rows, asking, _ROW_BYTES, "read")
+    lanes.shadow.read(pc, rows, asking, _ROW_BYTES)
+    if lanes.counters is not None:
+        lanes.counters.shared_access(pc, False, rows, asking, _ROW_BYTES)
+    by_warp = rows.reshape(len(rows), -1, WARP)
+    pick = _transposed_word if transposed else _word
+    return [pick(lanes, by_warp[..., 8 * j : 8 * j + 8]) for j in range(count)]
 
 
 def _word(lanes: Lanes, rows: Array) -> Array:
@@ -167,7 +184,7 @@ def _multiply(code: Code, form: Form) -> Step:
     pc, lanes = form.instruction.pc, code.lanes
 
     def step(mask: Mask) -> None:
-        _check_whole_warps(lanes, pc, mask)
+        check_whole_warps(lanes, pc, mask)
         left = _matrix_a(a_type.unpack(fetch_a(lanes)))
         right = _matrix_b(b_type.unpack(fetch_b(lanes)))
         accumulator = _matrix_c(fetch_c(lanes), result)
