@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -151,15 +152,16 @@ def run(trial: Trial, scratch: Path) -> dict[str, Any]:
     said: list[str] = []
     handles: list[int] = []
     assert gate.stderr is not None  # noqa: S101
+    limit = threading.Timer(GATE_LIMIT_S, gate.kill)
+    limit.start()
     for line in gate.stderr:
         said.append(line.rstrip())
         if trial.disturb and trial.at in line and not handles:
             handles = [os.pidfd_open(worker) for worker in wait_for_workers(gate.pid)]
             trial.disturb(gate.pid)
             disturbed = time.monotonic()
-        if time.monotonic() - started > GATE_LIMIT_S:
-            gate.kill()
     code = gate.wait()
+    limit.cancel()
     found: dict[str, Any] = {"exit_code": code, "right": code in trial.codes}
     if handles and trial.disturb is not kill_a_worker:
         found["workers_end_s"] = all_ended(handles, disturbed)

@@ -77,10 +77,22 @@ class Batch:
             )
             raise ValueError(msg)
 
-    def orders(self) -> list[list[int]]:
-        """Return which set each launch uses, part by part."""
+    def orders(self, more: int = 0) -> list[list[int]]:
+        """Return which set each launch uses, part by part.
+
+        Args:
+            more: Launches at the end of each part beyond those of a sample. They use the sets whose
+                turn is half a round away, which are as far from being warm as can be.
+        """
         return [
-            [launch % self.sets for launch in range(start, start + self.launches)]
+            [
+                launch % self.sets
+                for first, count in (
+                    (start, self.launches),
+                    (start + self.launches + self.sets // 2, more),
+                )
+                for launch in range(first, first + count)
+            ]
             for start in range(0, self.launches * self.parts, self.launches)
         ]
 

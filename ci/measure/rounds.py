@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -55,7 +56,7 @@ class Setting:
     seed: int
     """Of the order of cases."""
     controls: Controls | None = None
-    """Measured like cases where they are asked for, but each side may run another case."""
+    """Measured like cases where they are asked for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -226,14 +227,15 @@ class _Rounds:
 
     def _measure(self, team: _Team, number: int, case: str) -> Round:
         """Return a round of one case: both sides load, then take turns."""
-        batch, of_side = self._batch(team, case), self._of_side(case)
+        batch = self._batch(team, case)
         loads = [
             Load(
-                case=of_side[side],
+                case=self._runs(case),
                 baseline=False,
                 batch=batch,
                 verify=case not in self._verified,
                 warm_up_s=WARM_UP_AGAIN_S if team.warm else WARM_UP_S,
+                more=math.ceil(self._slowed(case) * batch.launches) if side == HEAD else 0,
             )
             for side in (BASE, HEAD)
         ]
@@ -260,10 +262,15 @@ class _Rounds:
             invalid=why_invalid(base, head, self._setting.usual),
         )
 
-    def _of_side(self, case: str) -> tuple[str, str]:
-        """Return which case base runs, and which one head."""
+    def _runs(self, case: str) -> str:
+        """Return the case that both sides run: a control's, or the case itself."""
         controls = self._setting.controls
-        return controls.cases.get(case, (case, case)) if controls else (case, case)
+        return controls.cases.get(case, case) if controls else case
+
+    def _slowed(self, case: str) -> float:
+        """Return the share of launches that head makes more of."""
+        controls = self._setting.controls
+        return controls.slowed.get(case, 0.0) if controls else 0.0
 
     def _suites(self, side: int) -> list[Path]:
         controls = self._setting.controls
@@ -272,11 +279,8 @@ class _Rounds:
     def _batch(self, team: _Team, case: str) -> Batch:
         """Return what a sample of a case is, agreed between the sides once a gate."""
         if case not in self._batches:
-            of_side = self._of_side(case)
-            told = [
-                team.processes[side].ask(Estimate(case=of_side[side], baseline=False), Estimated)
-                for side in team.order
-            ]
+            ask = Estimate(case=self._runs(case), baseline=False)
+            told = [team.processes[side].ask(ask, Estimated) for side in team.order]
             surveys = [Survey(launch_s=t.launch_s, set_bytes=t.set_bytes) for t in told]
             self._batches[case] = cold_parts(
                 surveys, l2_bytes=team.opened.l2_bytes, tick_s=team.opened.tick_s

@@ -38,6 +38,8 @@ class Load:
     """Whether to show that every operand set is worked on, and its result right."""
     warm_up_s: float
     """Least time to replay the batch before it is ready."""
+    more: int = 0
+    """Launches that each sample holds beyond those it is divided by: a slowdown that is known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -114,7 +114,7 @@ class TimingWorker:
         # On its own first: it finds a kernel that hangs or faults where words can be had for it.
         self._placed[0].launch()
         self._replay = bench.record(
-            [[self._placed[number] for number in order] for order in batch.orders()]
+            [[self._placed[number] for number in order] for order in batch.orders(command.more)]
         )
         self._launches = batch.launches
         if command.verify:

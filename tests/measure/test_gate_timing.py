@@ -109,14 +109,14 @@ def test_a_gate_of_real_work_finds_the_slower_case_and_stores_every_sample(tmp_p
 
 def test_a_slowed_control_that_is_not_slower_leaves_no_time_that_counts(tmp_path: Path) -> None:
     # Its head is many times faster than base: whatever the noise, it is not slower.
-    planted = replace(controls_of("clock"), cases={POSITIVE: (case("work"), case("work"))})
+    planted = replace(controls_of("clock"), cases={POSITIVE: case("work")})
     found = gate(tmp_path, SLOWED, "pass", planted, STANDARD)
     assert found.verdicts[case("work")].reason_code is Code.CONTROLS
     assert "slowed on purpose, is" in found.run.fault
 
 
 def test_a_bench_whose_sides_differ_leaves_no_time_that_counts(tmp_path: Path) -> None:
-    planted = replace(controls_of("clock"), cases={NEGATIVE: (case("work"), case("work"))})
+    planted = replace(controls_of("clock"), cases={NEGATIVE: case("work")})
     found = gate(tmp_path, "pass", SLOWED, planted)
     verdict = found.verdicts[case("work")]
     assert (verdict.word, verdict.reason_code) == (Word.INCONCLUSIVE, Code.CONTROLS)
@@ -125,7 +125,7 @@ def test_a_bench_whose_sides_differ_leaves_no_time_that_counts(tmp_path: Path) -
 
 
 def test_a_control_that_cannot_run_leaves_no_time_that_counts(tmp_path: Path) -> None:
-    planted = replace(controls_of("clock"), cases={NEGATIVE: ("none", "none")})
+    planted = replace(controls_of("clock"), cases={NEGATIVE: "none"})
     found = gate(tmp_path, SLOWED, "pass", planted)
     assert found.verdicts[case("work")].reason_code is Code.CONTROLS
     assert "could not be measured" in found.run.fault
@@ -135,8 +135,8 @@ def test_a_control_whose_round_is_lost_gets_another_though_no_case_is_open(tmp_p
     died = tmp_path / "died"
     once = f"if not Path({str(died)!r}).exists():\n    Path({str(died)!r}).touch()\n    os._exit(1)"
     suite = write_suite(tmp_path / "controls", {"once": once})
-    cases = {NEGATIVE: (case("once"), case("once"))}
-    planted = Controls(suite=suite, cases=cases, slowed=frozenset())
+    cases = {NEGATIVE: case("once")}
+    planted = Controls(suite=suite, cases=cases, slowed={})
     found = gate(tmp_path, SLOWED, "pass", planted, STANDARD)
     assert found.run.fault == ""
     lost, *counting = [entry.invalid for entry in found.run.rounds if entry.case == NEGATIVE]

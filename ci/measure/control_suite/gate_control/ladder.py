@@ -1,8 +1,6 @@
-"""The controls of a timed gate: code that is equal to itself, and the same slowed on purpose."""
+"""What the controls of a timed gate run: one kernel, and one Python callable."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -37,10 +35,9 @@ PROBLEM = Problem(
     reference="gemm_float64",
     baseline="none",
     tolerance=zero_mean_dot_product(unit_roundoff=FLOAT32_UNIT_ROUNDOFF),
-    sizes=(perf(M=256, N=256, K=1024),),
+    sizes=(perf(M=256, N=256, K=128),),
 )
-CALLS, MORE_CALLS = 40, 60
-"""Processors' times are noisier than a GPU's, so the slowdown is larger."""
+CALLS = 40
 
 
 def launch(size: Size, _: Tile) -> Launch:
@@ -48,25 +45,17 @@ def launch(size: Size, _: Tile) -> Launch:
     return Launch(grid=(size["N"] // 32, size["M"] // 8, 1), block=(32, 8, 1))
 
 
-def repeated(calls: int) -> Callable[[str], Callable[..., object]]:
-    """Return what builds a function that multiplies a corner of A and B so many times."""
-
-    def multiply(*arguments: np.ndarray) -> None:
-        a, b, c = (arguments[at][:16, :16] for at in (3, 5, 7))
-        for _ in range(calls):
-            np.matmul(a, b, out=c)
-
-    return lambda _device: multiply
+def multiply(*arguments: np.ndarray) -> None:
+    """Multiply a corner of A and B so many times."""
+    a, b, c = (arguments[at][:16, :16] for at in (3, 5, 7))
+    for _ in range(CALLS):
+        np.matmul(a, b, out=c)
 
 
 LADDER = Ladder(
     problem=PROBLEM,
     stages=(
-        CudaStage(source="equal.cu", entry="control_equal", launch=launch, idea="K steps"),
-        CudaStage(
-            source="slowed.cu", entry="control_slowed", launch=launch, idea="K + 32 steps: 3.1 %"
-        ),
-        CallableStage(name="equal_calls", build=repeated(CALLS), idea="40 products"),
-        CallableStage(name="slowed_calls", build=repeated(MORE_CALLS), idea="60 products"),
+        CudaStage(source="control.cu", entry="control", launch=launch, idea="a short kernel"),
+        CallableStage(name="calls", build=lambda _device: multiply, idea="40 products"),
     ),
 )
