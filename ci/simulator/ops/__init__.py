@@ -9,6 +9,7 @@ from ci.simulator.ops import (
     atomic,
     bits,
     carry,
+    comparison,
     convert,
     copies,
     floating,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _INTEGER = integer.DECODERS | bits.DECODERS | carry.DECODERS
 _ANY_TYPE: dict[str, Callable[[Code, Form], Step]] = {
     opcode: decoder
-    for room in (access, atomic, convert, copies, matrix, sync, system, warp, wmma)
+    for room in (access, atomic, comparison, convert, copies, matrix, sync, system, warp, wmma)
     for opcode, decoder in room.DECODERS.items()
 }
 

@@ -12,6 +12,7 @@ import numpy as np
 from ci.simulator.forms import Form, UnsupportedError, dtype_of, not_emulated
 from ci.simulator.memory import spread_to
 from ci.simulator.ops.access import HINTS, ORDERING, SCOPES, Windows, address_of
+from ci.simulator.ops.rounding import lift, odd_sum
 from ci.simulator.ptx import Sink
 
 if TYPE_CHECKING:
@@ -52,6 +53,27 @@ _CHANGES: dict[str, Callable[..., Array]] = {
     "inc": _increment,
     "dec": _decrement,
 }
+
+
+_WORDS = ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64")
+_HALVES = ("f16", "bf16", "f16x2", "bf16x2")
+
+
+def _change(form: Form, name: str, kind: str) -> Callable[..., Array]:
+    """Return what an operation makes of the old value and its operands.
+
+    Raises:
+        UnsupportedError: There is no such operation on that type.
+    """
+    if kind in _HALVES and name == "add":
+        return lift(kind, odd_sum if kind.startswith("bf16") else np.add)
+    floats = kind in ("f32", "f64")
+    if (kind in _WORDS and (not floats or name in ("add", "exch"))) or (name, kind) == (
+        "cas",
+        "b16",
+    ):
+        return _CHANGES[name]
+    raise UnsupportedError(form.instruction.text)
 
 
 def update(
@@ -95,11 +117,7 @@ def _atomic(code: Code, form: Form) -> Step:
     form.flag("noftz")
     space = form.flag("global", "shared")
     name = form.one_of(*_CHANGES)
-    dtype, change = dtype_of(kind), _CHANGES[name]
-    if kind not in ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64") or (
-        dtype.kind == "f" and name not in ("add", "exch")
-    ):
-        raise UnsupportedError(form.instruction.text)
+    dtype, change = dtype_of(kind), _change(form, name, kind)
     count = 2 if name == "cas" else 1
     operands = form.operands(count + 1 + returns)
     destination = operands[0] if returns else Sink()

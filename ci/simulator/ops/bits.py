@@ -122,8 +122,20 @@ def _insert(code: Code, form: Form) -> Step:
     return code.compute(insert, dtype, destination, sources)
 
 
+_PICKS = {
+    "f4e": [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5], [3, 4, 5, 6]],
+    "b4e": [[0, 7, 6, 5], [1, 0, 7, 6], [2, 1, 0, 7], [3, 2, 1, 0]],
+    "rc8": [[0, 0, 0, 0], [1, 1, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3]],
+    "ecl": [[0, 1, 2, 3], [1, 1, 2, 3], [2, 2, 2, 3], [3, 3, 3, 3]],
+    "ecr": [[0, 0, 0, 0], [0, 1, 1, 1], [0, 1, 2, 2], [0, 1, 2, 3]],
+    "rc16": [[0, 1, 0, 1], [2, 3, 2, 3], [0, 1, 0, 1], [2, 3, 2, 3]],
+}
+"""Mode of prmt → for each value of the low two bits of the selector, the bytes picked."""
+
+
 def _permute(code: Code, form: Form) -> Step:
-    """Decode prmt in its default mode: pick four of eight bytes."""
+    """Decode prmt: pick four of eight bytes, by nibbles of the selector or in a fixed pattern."""
+    mode = form.flag(*_PICKS)
     form.one_of("b32")
     destination, *sources = form.operands(4)
 
@@ -132,6 +144,8 @@ def _permute(code: Code, form: Form) -> Step:
         result = np.zeros((1, 1), U4)
         for byte in range(4):
             nibble = selector >> U4.type(4 * byte)
+            if mode:
+                nibble = np.array(_PICKS[mode], U4)[selector & U4.type(3), byte]
             picked = (pair >> ((nibble & U4.type(7)) * U4.type(8)).astype(U8)).astype(np.uint8)
             sign = np.where(picked & 0x80, np.uint8(0xFF), np.uint8(0))
             chosen = np.where(nibble & U4.type(8), sign, picked)
@@ -195,20 +209,83 @@ def _find(code: Code, form: Form) -> Step:
 
 
 def _dot(code: Code, form: Form) -> Step:
-    """Decode dp4a: the product of four bytes each, added up."""
+    """Decode dp4a and dp2a: products of four bytes, or of two halves and two bytes, added up."""
     kinds = [form.last(), form.last()]
+    halves = form.instruction.opcode == "dp2a"
+    upper = form.one_of("lo", "hi") == "hi" if halves else False
     destination, a, b, c = form.operands(4)
     if any(kind not in ("s32", "u32") for kind in kinds):
         raise UnsupportedError(form.instruction.text)
     second, first = (np.dtype("i1" if kind == "s32" else "u1") for kind in kinds)
+    left_type = np.dtype(f"{first.kind}2") if halves else first
     result = I4 if I4.kind in (first.kind, second.kind) else U4
 
     def dot(x: Array, y: Array, z: Array) -> Array:
-        left = x[..., None].view(first).astype(I4)
+        left = x[..., None].view(left_type).astype(I4)
         right = y[..., None].view(second).astype(I4)
+        if halves:
+            right = right[..., 2:] if upper else right[..., :2]
         return np.asarray((left * right).sum(axis=-1, dtype=I4).view(result) + z)
 
     return code.compute(dot, result, destination, [(a, U4), (b, U4), (c, result)])
+
+
+def _mask(code: Code, form: Form) -> Step:
+    """Decode bmsk: ones from a position on, as many as a width."""
+    form.one_of("b32")
+    wrap = form.one_of("clamp", "wrap") == "wrap"
+    destination, *sources = form.operands(3)
+
+    def mask(first: Array, count: Array) -> Array:
+        at, size = ((x & 31 if wrap else np.minimum(x, 32)).astype(U8) for x in (first, count))
+        one = U8.type(1)
+        return np.asarray(((one << size) - one) << at).astype(U4)
+
+    return code.compute(mask, U4, destination, [(s, U4) for s in sources])
+
+
+def _extend(code: Code, form: Form) -> Step:
+    """Decode szext: a value of some low bits, extended by zeros or its sign to all 32."""
+    dtype = integer_type(form)
+    wrap = form.one_of("clamp", "wrap") == "wrap"
+    destination, value, width = form.operands(3)
+    if dtype.itemsize != U4.itemsize:
+        raise UnsupportedError(form.instruction.text)
+
+    def extend(x: Array, count: Array) -> Array:
+        size = (count & 31 if wrap else np.minimum(count, 32)).astype(U8)
+        low: Array = x.view(U4) & ((U8.type(1) << size) - U8.type(1)).astype(U4)
+        if dtype.kind == "u":
+            return low
+        sign = (U8.type(1) << np.maximum(size, 1) - U8.type(1)).astype(U4)
+        return np.asarray(np.where(size == 0, U4.type(0), (low ^ sign) - sign)).view(dtype)
+
+    return code.compute(extend, dtype, destination, [(value, dtype), (width, U4)])
+
+
+def _find_nth(code: Code, form: Form) -> Step:
+    """Decode fns: the n-th set bit from a base on, upwards or downwards; all ones if none is."""
+    form.one_of("b32")
+    destination, mask, base, offset = form.operands(4)
+
+    def find(word: Array, start: Array, nth: Array) -> Array:
+        first, count = start.astype(np.int64), nth.view(I4).astype(np.int64)
+        shape = np.broadcast_shapes(word.shape, start.shape, nth.shape)
+        found = np.full(shape, 0xFFFFFFFF, U4)
+        left = np.broadcast_to(np.abs(count), shape).copy()
+        up = np.broadcast_to(count >= 0, shape)
+        # With an offset of zero the bit at the base itself must be set.
+        left[np.broadcast_to(count, shape) == 0] = 1
+        reach = np.broadcast_to(np.where(count == 0, 1, 32), shape)
+        for distance in range(32):
+            at = np.broadcast_to(first, shape) + np.where(up, distance, -distance)
+            inside = (at >= 0) & (at < 32) & (distance < reach)
+            is_set = inside & ((word >> np.clip(at, 0, 31).astype(U4) & U4.type(1)) != 0)
+            found = np.where(is_set & (left == 1), at.astype(U4), found)
+            left = left - is_set
+        return found
+
+    return code.compute(find, U4, destination, [(mask, U4), (base, U4), (offset, U4)])
 
 
 def _logic(function: Callable[..., Array], count: int) -> Callable[[Code, Form], Step]:
@@ -248,5 +325,9 @@ DECODERS: dict[str, Callable[[Code, Form], Step]] = {
     "clz": _count(_leading_zeros),
     "bfind": _find,
     "dp4a": _dot,
+    "dp2a": _dot,
+    "bmsk": _mask,
+    "szext": _extend,
+    "fns": _find_nth,
 }
 """Opcode → decoder, for integer and untyped bits, and logic of predicates."""

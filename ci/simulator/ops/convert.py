@@ -23,10 +23,18 @@ from ci.simulator.forms import (
     unsigned,
 )
 from ci.simulator.memory import GLOBAL_WINDOW, LOCAL_WINDOW, SHARED_WINDOW
+from ci.simulator.ops.directed import double_of_integers
+from ci.simulator.ops.narrow import (
+    BYTE_KINDS,
+    from_bytes,
+    integers_to_double,
+    to_bf16,
+    to_bytes,
+    to_tf32,
+)
 from ci.simulator.ops.rounding import (
     bf16_to_f32,
     f32_to_bf16,
-    f64_to_f32_odd,
     flush,
     rectify,
     round_directed,
@@ -46,21 +54,26 @@ _WHOLE = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 """Rounding mode → rounding to an integer."""
 _MODES = ("rn", "rz", "rm", "rp")
 _F16_FAMILY = ("f16", "bf16")
-_TF32_ROUND, _TF32_KEEP = 0x1000, 0xFFFFE000
 
 
 def _convert(code: Code, form: Form) -> Step:
     """Decode cvt by the kinds of its two types."""
     source_kind, result_kind = form.last(), form.last()
+    if source_kind in BYTE_KINDS:
+        if result_kind != "f16x2":
+            raise UnsupportedError(form.instruction.text)
+        return from_bytes(code, form, source_kind)
+    if result_kind in BYTE_KINDS:
+        return to_bytes(code, form, result_kind, source_kind)
     if result_kind in ("f16x2", "bf16x2"):
         return _pack_halves(code, form, result_kind[:-2], source_kind)
     if result_kind == "tf32":
-        return _to_tf32(code, form)
+        return to_tf32(code, form)
     source, result = dtype_of(source_kind), dtype_of(result_kind)
     if source_kind[0] in "us" and result_kind[0] in "us":
         function = _between_integers(form, source, result)
     elif source_kind[0] in "us":
-        function = _to_float(form, source, result_kind)
+        function = _to_float(form, result_kind)
     elif result_kind[0] in "us":
         function = _to_integer(form, source_kind, result)
     else:
@@ -78,18 +91,16 @@ def _between_integers(form: Form, source: DType, result: DType) -> Callable[[Arr
     return lambda x: np.clip(x, source.type(low), source.type(high)).astype(result)
 
 
-def _to_float(form: Form, source: DType, result_kind: str) -> Callable[[Array], Array]:
+def _to_float(form: Form, result_kind: str) -> Callable[[Array], Array]:
     mode = form.one_of(*_MODES)
     if result_kind == "bf16":
-        if mode != "rn":
-            raise UnsupportedError(form.instruction.text)
-        return lambda x: f32_to_bf16(x.astype(F4))
+        return lambda x: to_bf16(integers_to_double(x), mode)
     result = dtype_of(result_kind)
     if mode == "rn":
         return lambda x: x.astype(result)
-    if source.itemsize > 4 or result == F8:
-        raise UnsupportedError(form.instruction.text)
-    return lambda x: round_directed(x.astype(F8), result, mode)
+    if result == F8:
+        return lambda x: double_of_integers(x, mode)
+    return lambda x: round_directed(integers_to_double(x), result, mode)
 
 
 def to_integer(value: Array, result: DType) -> Array:
@@ -133,7 +144,7 @@ def _between_floats(form: Form, source_kind: str, result_kind: str) -> Callable[
         if whole:
             value = _WHOLE[whole](value)
         if result_kind == "bf16":
-            value = f64_to_f32_odd(value) if value.dtype == F8 else value.astype(F4)
+            value = value.astype(F8)
         elif mode in ("", "rn"):
             value = value.astype(result)
         else:
@@ -142,10 +153,8 @@ def _between_floats(form: Form, source_kind: str, result_kind: str) -> Callable[
             value = flush(value)
         value = saturate(value) if sat else value
         value = rectify(value) if relu else value
-        return f32_to_bf16(value, toward_zero=mode == "rz") if result_kind == "bf16" else value
+        return to_bf16(value, mode or "rn") if result_kind == "bf16" else value
 
-    if result_kind == "bf16" and mode not in ("rn", "rz", ""):
-        raise UnsupportedError(form.instruction.text)
     return convert
 
 
@@ -166,20 +175,6 @@ def _pack_halves(code: Code, form: Form, half: str, source_kind: str) -> Step:
         return np.asarray(narrow(x).astype(U4) << U4.type(16) | narrow(y))
 
     return code.compute(pack, U4, destination, [(high, F4), (low, F4)])
-
-
-def _to_tf32(code: Code, form: Form) -> Step:
-    """Decode rounding to 10 bits of mantissa, ties away from zero."""
-    form.one_of("rna")
-    destination, value = form.operands(2)
-
-    def convert(x: Array) -> Array:
-        rounded = (x + U4.type(_TF32_ROUND)) & U4.type(_TF32_KEEP)
-        # A NaN loses its low bits too, as on a GPU, and may become an infinity.
-        cut = x & U4.type(_TF32_KEEP)
-        return np.asarray(np.where(np.isfinite(x.view(F4)), rounded, cut))
-
-    return code.compute(convert, U4, destination, [(value, U4)])
 
 
 def _same(x: Array) -> Array:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ci.simulator.forms import BOOL, F4, F8, U8, Form, UnsupportedError, dtype_of
-from ci.simulator.ops.integer import select, set_predicate
+from ci.simulator.forms import F2, F4, F8, U8, Form, UnsupportedError, dtype_of
+from ci.simulator.ops.comparison import FLOAT_DECODERS
+from ci.simulator.ops.directed import directed_double
+from ci.simulator.ops.integer import select
 from ci.simulator.ops.rounding import (
     double_fma,
     flush,
@@ -41,25 +43,30 @@ _DIVISOR_MAX = 2.0**126
 
 def _finish(code: Code, form: Form, kind: str, function: Callable[..., Array], count: int) -> Step:
     """Decode the modifiers every arithmetic instruction may have, and the operands."""
-    ftz, sat = form.flag("ftz"), form.flag("sat")
-    relu = form.flag("relu")
+    ftz, sat, relu = form.flag("ftz"), form.flag("sat"), form.flag("relu")
     dtype = dtype_of(kind)
     destination, *sources = form.operands(count + 1)
-    whole = lift(kind, function)
     if ftz or sat or relu:
-        if kind not in ("f32", "f16"):
-            raise UnsupportedError(form.instruction.text)
-        plain = whole
+        function = _modified(function, kind, ftz=bool(ftz), sat=bool(sat), relu=bool(relu))
+    return code.compute(lift(kind, function), dtype, destination, [(s, dtype) for s in sources])
 
-        def whole(*values: Array) -> Array:
-            if ftz:
-                values = tuple(flush(value) for value in values)
-            result = plain(*values)
-            result = flush(result) if ftz else result
-            result = saturate(result) if sat else result
-            return rectify(result) if relu else result
 
-    return code.compute(whole, dtype, destination, [(s, dtype) for s in sources])
+def _modified(
+    function: Callable[..., Array], kind: str, *, ftz: bool, sat: bool, relu: bool
+) -> Callable[..., Array]:
+    """Return an operation on plain floats with flushed subnormals, or a bounded result."""
+    # A bfloat is computed in f64 but has the exponents of an f32.
+    least = np.finfo(F2 if kind.startswith("f16") else F8 if kind == "f64" else F4).tiny
+
+    def whole(*values: Array) -> Array:
+        if ftz:
+            values = tuple(flush(value, least) for value in values)
+        result = function(*values)
+        result = flush(result, least) if ftz else result
+        result = saturate(result) if sat else result
+        return rectify(result) if relu else result
+
+    return whole
 
 
 def _rounded(
@@ -84,6 +91,9 @@ def _rounded(
         if mode in ("", "rn"):
             chosen = exact if kind in ("bf16", "bf16x2") else native
             return _finish(code, form, kind, chosen, count)
+        if kind == "f64":
+            opcode = {"mad": "fma"}.get(form.instruction.opcode, form.instruction.opcode)
+            return _finish(code, form, kind, directed_double(opcode, native, mode), count)
         if kind != "f32":
             raise UnsupportedError(form.instruction.text)
 
@@ -174,6 +184,11 @@ def _through_double(function: Callable[[Array], Array]) -> Callable[[Array], Arr
     return apply
 
 
+def _upper_word(value: Array) -> Array:
+    """Return f64 values with a lower word of zero: approximations take and give no other."""
+    return np.asarray(value.view(U8) & U8.type(0xFFFFFFFF00000000)).view(F8)
+
+
 def _approximate(function: Callable[[Array], Array]) -> Callable[[Code, Form], Step]:
     """Return a decoder of an ``.approx`` function; the result here is the rounded exact one."""
     narrow = _through_double(function)
@@ -181,6 +196,8 @@ def _approximate(function: Callable[[Array], Array]) -> Callable[[Code, Form], S
     def decode(code: Code, form: Form) -> Step:
         kind = form.last()
         form.flag("approx", "rn")
+        if kind == "f64":
+            return _finish(code, form, kind, lambda x: _upper_word(function(_upper_word(x))), 1)
         return _finish(code, form, kind, narrow, 1)
 
     return decode
@@ -192,6 +209,9 @@ def _extremum(code: Code, form: Form) -> Step:
     kind = form.last()
     quiet, loud = (np.fmin, np.minimum) if least else (np.fmax, np.maximum)
     pick = loud if form.flag("NaN") else quiet
+    by_magnitude = form.flag("xorsign")
+    if by_magnitude:
+        form.one_of("abs")
     zero = np.bitwise_or if least else np.bitwise_and
 
     def extremum(a: Array, b: Array) -> Array:
@@ -203,7 +223,11 @@ def _extremum(code: Code, form: Form) -> Step:
             result = np.where(zeros, zero(a.view(bits), b.view(bits)).view(a.dtype), result)
         return np.asarray(result)
 
-    return _finish(code, form, kind, extremum, 2)
+    def of_magnitudes(a: Array, b: Array) -> Array:
+        result = pick(np.abs(a), np.abs(b))
+        return np.where(np.signbit(a) != np.signbit(b), -result, result)
+
+    return _finish(code, form, kind, of_magnitudes if by_magnitude else extremum, 2)
 
 
 def _copysign(code: Code, form: Form) -> Step:
@@ -226,57 +250,6 @@ def _clear(bits: Array, sign: Array) -> Array:
     return np.asarray(bits & ~sign)
 
 
-COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
-    "eq": np.equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "ne": lambda a, b: (a < b) | (a > b),
-    "equ": lambda a, b: ~((a < b) | (a > b)),
-    "neu": np.not_equal,
-    "ltu": lambda a, b: ~(a >= b),
-    "leu": lambda a, b: ~(a > b),
-    "gtu": lambda a, b: ~(a <= b),
-    "geu": lambda a, b: ~(a < b),
-    "num": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
-    "nan": lambda a, b: np.isnan(a) | np.isnan(b),
-}
-"""Ordered comparisons are false on NaN, unordered ones true."""
-
-
-def _setp(code: Code, form: Form) -> Step:
-    kind = form.last()
-    ftz = form.flag("ftz")
-    compare = COMPARISONS[form.one_of(*COMPARISONS)]
-    if kind not in ("f16", "f32", "f64"):
-        raise UnsupportedError(form.instruction.text)
-
-    def flushed(a: Array, b: Array) -> Array:
-        return compare(flush(a), flush(b))
-
-    return set_predicate(code, form, dtype_of(kind), flushed if ftz else compare)
-
-
-_CLASSES: dict[str, Callable[[Array], Array]] = {
-    "finite": np.isfinite,
-    "infinite": np.isinf,
-    "number": lambda x: ~np.isnan(x),
-    "notanumber": np.isnan,
-    # A zero counts as normal.
-    "normal": lambda x: np.isfinite(x) & ((np.abs(x) >= np.finfo(x.dtype).tiny) | (x == 0)),
-    "subnormal": lambda x: (np.abs(x) < np.finfo(x.dtype).tiny) & (x != 0),
-}
-
-
-def _test(code: Code, form: Form) -> Step:
-    """Decode testp."""
-    dtype = dtype_of(form.last())
-    function = _CLASSES[form.one_of(*_CLASSES)]
-    destination, source = form.operands(2)
-    return code.compute(function, BOOL, destination, [(source, dtype)])
-
-
 _divided = _rounded(np.divide, np.divide, 2)
 
 
@@ -292,6 +265,13 @@ def _divide(code: Code, form: Form) -> Step:
     return _finish(code, form, form.last(), approximate, 2)
 
 
+def _inverse(code: Code, form: Form) -> Step:
+    """Decode rcp, which has an approximation in f64 of its own."""
+    if form.instruction.modifiers[-1] == "f64" and "approx" in form.instruction.modifiers:
+        return _approximate(_exact_reciprocal)(code, form)
+    return _inverted(code, form)
+
+
 def _reciprocal(x: Array) -> Array:
     return np.asarray(x.dtype.type(1) / x)
 
@@ -300,13 +280,15 @@ def _exact_reciprocal(x: Array) -> Array:
     return np.asarray(1.0 / x)
 
 
+_inverted = _rounded(_exact_reciprocal, _reciprocal, 1)
+
 DECODERS: dict[str, Callable[[Code, Form], Step]] = {
     "add": _rounded(odd_sum, np.add, 2, _sum_down),
     "sub": _rounded(lambda a, b: odd_sum(a, -b), np.subtract, 2, lambda a, b: _sum_down(a, -b)),
     "mul": _rounded(np.multiply, np.multiply, 2),
     "div": _divide,
     "sqrt": _rounded(np.sqrt, np.sqrt, 1),
-    "rcp": _rounded(_exact_reciprocal, _reciprocal, 1),
+    "rcp": _inverse,
     "fma": _fma,
     "mad": _fma,
     "abs": _plain(_sign_bit(_clear), 1),
@@ -320,8 +302,7 @@ DECODERS: dict[str, Callable[[Code, Form], Step]] = {
     "sin": _approximate(np.sin),
     "cos": _approximate(np.cos),
     "tanh": _approximate(np.tanh),
-    "setp": _setp,
     "selp": select,
-    "testp": _test,
+    **FLOAT_DECODERS,
 }
 """Opcode → decoder, for the floating types in ``FLOATS``."""

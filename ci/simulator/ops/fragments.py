@@ -1,12 +1,12 @@
-"""How nvcuda::wmma spreads matrices over the registers of a warp.
+"""How tensor-core instructions spread matrices over the registers of a warp.
 
 A fragment is a list of tiles, which all spread over the 32 lanes alike: with lane = 4 g + t,
 element e of a tile that begins at (row, column) lies at row + g, column + per * t + e, or with the
 two directions exchanged.
 
-Source: PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions" (wmma), leaves the layout
-open. ``_TILES`` is what NVRTC's machine code for sm_80 and sm_90 does; ``scripts/wmma_layout.py``
-reads it off that code, and off a GPU.
+Source: PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions", draws the layout of mma and
+leaves that of wmma open: ``_TILES`` is what NVRTC's machine code for sm_80 and sm_90 does;
+``scripts/wmma_layout.py`` reads it off that code, and off a GPU.
 """
 
 from __future__ import annotations
@@ -156,6 +156,36 @@ def fragment(use: str, kind: str, shape: str) -> Fragment:
         along_rows=(use != "b") != ((use, shape) in _TURNED),
         stored=element.stored,
         registers=held if use == "c" else _COPIES.get(kind, held),
+    )
+
+
+@cache
+def mma_fragment(use: str, kind: str, rows: int, depth: int) -> Fragment:
+    """Return the layout of an operand of mma.sync, whose products have eight columns.
+
+    Args:
+        use: ``a``, ``b`` or ``c``.
+        kind: PTX type of its elements.
+        rows: 8 or 16.
+        depth: Inner length.
+    """
+    element = (SUMS if use == "c" else FACTORS)[kind]
+    down, along = range(0, rows, 8), range(0, depth, 4 * element.per)
+    tiles = {
+        "a": [(r, k) for k in along for r in down],
+        "b": [(k, 0) for k in along],
+        "c": [(r, 0) for r in down],
+    }[use]
+    word = 8 if kind == "f64" else 4
+    extents = {"a": (rows, depth), "b": (depth, 8), "c": (rows, 8)}[use]
+    return Fragment(
+        rows=extents[0],
+        columns=extents[1],
+        tiles=tuple(tiles),
+        per=element.per,
+        along_rows=use != "b",
+        stored=element.stored,
+        registers=len(tiles) * element.per * element.stored.itemsize // word,
     )
 
 

@@ -91,7 +91,7 @@ def _remainder(a: Array, b: Array) -> Array:
     return np.where(zero, ~np.zeros_like(b), np.fmod(a, np.where(zero, np.ones_like(b), b)))
 
 
-def _compare(operation: str, dtype: DType) -> Callable[[Array, Array], Array]:
+def compare_integers(operation: str, dtype: DType) -> Callable[[Array, Array], Array]:
     """Return a comparison of integers, by the signedness of ``dtype``."""
     unsigned_names = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
     if operation in unsigned_names and dtype.kind != "u":
@@ -147,7 +147,7 @@ def set_predicate(
 def _setp(code: Code, form: Form) -> Step:
     dtype = integer_type(form)
     operation = form.one_of("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs")
-    return set_predicate(code, form, dtype, _compare(operation, dtype))
+    return set_predicate(code, form, dtype, compare_integers(operation, dtype))
 
 
 def select(code: Code, form: Form) -> Step:

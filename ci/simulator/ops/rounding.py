@@ -85,9 +85,9 @@ def lift(kind: str, function: Callable[..., Array]) -> Callable[..., Array]:
     return function
 
 
-def flush(value: Array) -> Array:
-    """Return subnormals as zeros of their sign."""
-    tiny = np.abs(value) < np.finfo(value.dtype).tiny
+def flush(value: Array, least: np.floating[Any] | None = None) -> Array:
+    """Return subnormals, or what is below ``least``, as zeros of their sign."""
+    tiny = np.abs(value) < (np.finfo(value.dtype).tiny if least is None else least)
     return np.where(tiny, np.copysign(value.dtype.type(0), value), value)
 
 

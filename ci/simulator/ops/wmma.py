@@ -9,13 +9,12 @@ Source: PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions" (wmma).
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ci.simulator.forms import F2, F4, F8, I4, I8, U4, Form, UnsupportedError
+from ci.simulator.forms import I8, U4, Form, UnsupportedError
 from ci.simulator.lanes import WARP
 from ci.simulator.memory import spread_to
 from ci.simulator.ops.access import (
@@ -26,16 +25,15 @@ from ci.simulator.ops.access import (
     readers_of,
     writers_of,
 )
-from ci.simulator.ops.fragments import SUMS, Corner, Crossing, Fragment, fragment
-from ci.simulator.ops.matrix import check_whole_warps, load_rows
-from ci.simulator.ops.rounding import bf16_to_f32
+from ci.simulator.ops.fragments import Corner, Crossing, Fragment, fragment
+from ci.simulator.ops.matrix import load_rows
+from ci.simulator.ops.tensor import Product, check_whole_warps, multiply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ci.simulator.code import Code
     from ci.simulator.forms import Array, Fetch, Mask, Step
-    from ci.simulator.lanes import Lanes
     from ci.simulator.ptx import Operand
 
 
@@ -212,35 +210,18 @@ def _multiply(code: Code, form: Form) -> Step:
     form.flag("rn")
     c_kind = form.last()
     d_kind, a_kind, b_kind, shape = _product_kinds(form, c_kind)
-    if not {d_kind, c_kind} <= SUMS.keys():
-        raise UnsupportedError(form.instruction.text)
-    a, b = fragment("a", a_kind, shape), fragment("b", b_kind, shape)
-    c, d = fragment("c", c_kind, shape), fragment("c", d_kind, shape)
-    operands = [items_of(operand) for operand in form.operands(4)]
-    if [len(items) for items in operands] != [f.registers for f in (d, a, b, c)]:
-        raise UnsupportedError(form.instruction.text)
-    left = _Gather(code, operands[1], a, _UNPACK[a_kind])
-    right = _Gather(code, operands[2], b, _UNPACK[b_kind])
-    added = _Gather(code, operands[3], c, lambda x: x.view(SUMS[c_kind].value))
-    stores = [code.store(item, d.words) for item in operands[0]]
-    result = SUMS[d_kind].value
-    pc, lanes = form.instruction.pc, code.lanes
-    exact = bool(satfinite) and result == I4
-
-    def step(mask: Mask) -> None:
-        check_whole_warps(lanes, pc, mask)
-        x, y, z = left(), right(), added()
-        if exact:
-            limits = np.iinfo(I4)
-            total = np.matmul(x.astype(I8), y.astype(I8)) + z
-            total = np.clip(total, limits.min, limits.max).astype(I4)
-        else:
-            total = (np.matmul(x, y) + z).astype(result)
-        for store, word in zip(stores, _scatter(total, d), strict=True):
-            store(word)
-        lanes.shadow.order_warps(lanes.active(mask))
-
-    return step
+    product = Product(
+        d_kind=d_kind,
+        a_kind=a_kind,
+        b_kind=b_kind,
+        c_kind=c_kind,
+        d=fragment("c", d_kind, shape),
+        a=fragment("a", a_kind, shape),
+        b=fragment("b", b_kind, shape),
+        c=fragment("c", c_kind, shape),
+        saturates=bool(satfinite) and d_kind == "s32",
+    )
+    return multiply(code, form, product)
 
 
 def _product_kinds(form: Form, c_kind: str) -> tuple[str, str, str, str]:
@@ -253,63 +234,6 @@ def _product_kinds(form: Form, c_kind: str) -> tuple[str, str, str, str]:
     if c_kind == "s32" and {a_kind, second} - {"s8", "u8"}:
         raise UnsupportedError(form.instruction.text)
     return d_kind, a_kind, second, form.last()
-
-
-_UNPACK: dict[str, Callable[[Array], Array]] = {
-    "f16": lambda x: x.view(F2).astype(F4),
-    "bf16": lambda x: bf16_to_f32(x.view("u2")),
-    # The hardware ignores the low 13 bits of the mantissa.
-    "tf32": lambda x: np.asarray(x & U4.type(0xFFFFE000)).view(F4),
-    "s8": lambda x: x.view("i1").astype(I4),
-    "u8": lambda x: x.view("u1").astype(I4),
-    "f64": lambda x: x.view(F8),
-}
-"""Element type of a or b → its registers as values, along the last axis."""
-
-
-class _Gather:
-    """Reads registers as matrices."""
-
-    def __init__(
-        self,
-        code: Code,
-        items: tuple[Operand, ...],
-        layout: Fragment,
-        unpack: Callable[[Array], Array],
-    ) -> None:
-        """Decode the registers.
-
-        Args:
-            code: The kernel.
-            items: The registers.
-            layout: Of the fragment they hold.
-            unpack: (…, registers) words → (…, elements) values.
-        """
-        self._lanes: Lanes = code.lanes
-        self._fetches = [code.fetch(item, layout.words) for item in items]
-        self._layout = layout
-        self._unpack = unpack
-        # The first of several copies of an element counts.
-        _, self._where = np.unique(layout.places().reshape(-1), return_index=True)
-
-    def __call__(self) -> Array:
-        """Return the (rows, warps, M, N) matrices of all warps."""
-        words = [fetch() for fetch in self._fetches]
-        rows = max(len(word) for word in words)
-        shape = (rows, self._lanes.threads)
-        stacked = np.stack([spread_to(word, shape) for word in words], axis=-1)
-        values = self._unpack(stacked).reshape(rows, shape[1] // WARP, -1)
-        return values[..., self._where].reshape(
-            rows, shape[1] // WARP, self._layout.rows, self._layout.columns
-        )
-
-
-def _scatter(matrix: Array, layout: Fragment) -> list[Array]:
-    """Return (rows, warps, M, N) matrices as registers, (rows, threads) each."""
-    rows, warps = matrix.shape[:2]
-    flat = matrix.reshape(rows, warps, math.prod(matrix.shape[2:]))
-    held = np.ascontiguousarray(flat[..., layout.places()]).view(layout.words)
-    return [held[..., number].reshape(rows, -1) for number in range(layout.registers)]
 
 
 DECODERS: dict[str, Callable[[Code, Form], Step]] = {"wmma": _wmma}
