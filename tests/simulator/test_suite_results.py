@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.signal import correlate2d
 
-from ci.simulator import Buffer, NotEmulatedError, Report, run
+from ci.simulator import Buffer, Report, run
 from tests.simulator.golden_kernels import compiled
 from tests.simulator.ptx_text import Array
 
@@ -70,13 +70,14 @@ PRODUCTS: dict[str, Callable[[int, int], tuple[Triple, Triple, int]]] = {
     "mm_reg": lambda m, n: ((n // 64, m // 64, 1), (256, 1, 1), 0),
     "mm_cpasync": lambda m, n: ((n // 32, m // 32, 1), (256, 1, 1), 16384),
     "mm_mma": lambda m, n: ((n // 64, m // 64, 1), (128, 1, 1), 0),
+    "mm_wmma": lambda m, n: ((n // 64, m // 16, 1), (128, 1, 1), 0),
 }
 WHOLE = [(64, 64, 64), (128, 64, 96)]
 RAGGED = [(33, 50, 71), (1, 1, 1), (17, 65, 5)]
 
 
 def product(kernel: str, m: int, n: int, k: int) -> Launch:
-    kind = np.float16 if kernel == "mm_mma" else np.float32
+    kind = np.float16 if kernel in ("mm_mma", "mm_wmma") else np.float32
     a, b = floats(m, k).astype(kind), floats(k, n).astype(kind)
     c = np.zeros((m, n), np.float32)
     grid, block, dynamic = PRODUCTS[kernel](m, n)
@@ -245,19 +246,3 @@ def test_transpose_is_right(kernel: str) -> None:
 @pytest.mark.parametrize("launch", OTHERS, ids=lambda launch: launch.__name__)
 def test_kernel_is_right(launch: Callable[[], Launch]) -> None:
     check(launch())
-
-
-def test_kernel_with_unpublished_fragment_layout_is_refused_not_passed() -> None:
-    a, b, c = np.zeros(256, np.float16), np.zeros(256, np.float16), np.zeros(256, np.float32)
-    sixteen = np.int32(16)
-    with pytest.raises(NotEmulatedError) as caught:
-        Launch(
-            kernel="mm_wmma",
-            grid=(1, 1, 1),
-            block=(32, 1, 1),
-            arguments=(a, b, c, sixteen, sixteen, sixteen),
-            result=c,
-            want=c,
-        ).run()
-    assert caught.value.instruction.startswith("wmma.load")
-    assert caught.value.file.endswith("suite.cu")
