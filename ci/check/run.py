@@ -13,11 +13,11 @@ from ci.check.plan import plain, plan, tile_extents
 from ci.check.reference import Reference
 from ci.check.references import trusted_reference
 from ci.devices.errors import DeviceError, NotEmulatedError, StepLimitError
-from ci.devices.protocol import Device, Execution
+from ci.devices.protocol import Device, Execution, SamplingDevice
 from ci.devices.sums import merged_findings, summed, summed_lines
 from ci.results.model import Counters, Finding, LineCounters, Status, SubCheck
 from kernels.build import BuiltStage
-from kernels.spec import CudaStage, Ladder
+from kernels.spec import CudaStage, Ladder, Size
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +49,8 @@ class CaseCheck:
     status: Status
     reason: str
     """Why not PASSED; empty if PASSED."""
+    counting: str = ""
+    """How the counters came about where not every block was executed."""
 
 
 def check_stage(
@@ -163,6 +165,47 @@ def check_case(
         lines=execution.lines,
         status=status,
         reason=reason,
+    )
+
+
+def count_case(
+    device: SamplingDevice, built: BuiltStage, ladder: Ladder, stage: CudaStage, size: Size
+) -> CaseCheck:
+    """Count a stage at a size that is too large to execute in full, from some of its blocks.
+
+    Its numbers are not checked: a case without findings is SKIPPED, with its counters.
+
+    Args:
+        device: What executes.
+        built: The compiled stage.
+        ladder: The stage's ladder.
+        stage: The stage.
+        size: Axis → extent.
+    """
+    refusal = stage.domain(size)
+    if refusal is not None:
+        return _unfinished(Status.SKIPPED, refusal)
+    problem, reference = ladder.problem, trusted_reference(ladder.problem.reference)
+    scalars = {name: levels[0] for name, levels in reference.scalars.items()}
+    matrices = place_operands(problem, reference, plain(problem, size, scalars))
+    tile = device.tile(built)
+    try:
+        steps = prepare(problem, stage, tile, matrices=matrices, size=size, scalars=scalars)
+        execution = device.sample(built, steps)
+    except DeviceError as error:
+        return _unfinished(_status_of(error), str(error))
+    findings = merged_findings(execution.findings)
+    status, reason = _verdict([], findings)
+    if status is Status.PASSED:
+        status, reason = Status.SKIPPED, "the numbers of a sample are not checked"
+    return CaseCheck(
+        subcheck=None,
+        findings=findings,
+        counters=execution.counters,
+        lines=execution.lines,
+        status=status,
+        reason=reason,
+        counting=execution.counting,
     )
 
 

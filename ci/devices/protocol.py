@@ -53,6 +53,9 @@ class Execution:
     lines: tuple[LineCounters, ...]
     output: tuple[str, ...] = ()
     """Lines that the kernel printed, where the device can tell."""
+    counting: str = ""
+    """How the counters came about where not every block was executed: how many were, and whether
+    the figures are exact or an estimate."""
 
 
 class Device(Protocol):
@@ -81,5 +84,17 @@ class Device(Protocol):
             NotEmulatedError: The device cannot execute an instruction of this kernel.
             LaunchError: The kernel cannot be launched, or broke the launch.
             StepLimitError: The kernel did not end within the step limit.
+        """
+        ...
+
+
+class SamplingDevice(Device, Protocol):
+    """A device that can count a launch from a few of its blocks."""
+
+    def sample(self, built: BuiltStage, steps: Sequence[StepLaunch]) -> Execution:
+        """Execute some blocks of the launches and count what all would do; buffers are spoilt.
+
+        Raises:
+            NotEmulatedError: As ``run``; LaunchError and StepLimitError likewise.
         """
         ...

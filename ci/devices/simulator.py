@@ -44,9 +44,13 @@ class SimulatorDevice:
 
     def run(self, built: BuiltStage, steps: Sequence[StepLaunch], *, count: bool) -> Execution:
         """Execute the launches of a stage; see ``ci.devices.protocol.Device.run``."""
-        return merged([self._step(built, step, count=count) for step in steps])
+        return merged([self._step(built, step, count=count, sample=False) for step in steps])
 
-    def _step(self, built: BuiltStage, step: StepLaunch, *, count: bool) -> Execution:
+    def sample(self, built: BuiltStage, steps: Sequence[StepLaunch]) -> Execution:
+        """Count from a few blocks; see ``ci.devices.protocol.SamplingDevice.sample``."""
+        return merged([self._step(built, step, count=True, sample=True) for step in steps])
+
+    def _step(self, built: BuiltStage, step: StepLaunch, *, count: bool, sample: bool) -> Execution:
         kernel = built.ptx_kernels[step.variant]
         launch = step.launch
         load, store = self._widths.get(step.variant, (frozenset(), frozenset()))
@@ -60,6 +64,7 @@ class SimulatorDevice:
                 dynamic_shared_bytes=launch.dynamic_shared_bytes,
                 widths=simulator.SharedWidths(load=load, store=store),
                 count=count,
+                sample=sample,
             )
         except simulator.NotEmulatedError as error:
             raise errors.NotEmulatedError(str(error)) from error
@@ -83,6 +88,7 @@ class SimulatorDevice:
             counters=_counters(report.totals) if count else None,
             lines=_lines(report, built.text) if count else (),
             output=report.output,
+            counting=_counting(report.sampling),
         )
 
     def _module(self, ptx: str) -> simulator.Module:
@@ -100,6 +106,16 @@ def _simulated(argument: Argument) -> simulator.Buffer | np.generic:
             misalignment_bytes=argument.misalignment_bytes,
         )
     return argument
+
+
+def _counting(sampling: simulator.Sampling | None) -> str:
+    """Return in words how counts came about; empty if every block was executed."""
+    if sampling is None:
+        return ""
+    sentence = f"{sampling.executed:,} of {sampling.blocks:,} blocks executed"
+    if sampling.obstacle:
+        return f"{sentence}, an estimate: {sampling.obstacle}"
+    return f"{sentence}, exact"
 
 
 def _counters(counts: simulator.Counts) -> Counters:

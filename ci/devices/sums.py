@@ -21,6 +21,7 @@ def merged(executions: Sequence[Execution]) -> Execution:
         counters=summed(executions),
         lines=summed_lines(executions),
         output=tuple(line for execution in executions for line in execution.output),
+        counting="; ".join(dict.fromkeys(e.counting for e in executions if e.counting)),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ci.check.launch import output_of
-from ci.check.run import CaseCheck, check_case
+from ci.check.run import CaseCheck, check_case, count_case
 from ci.measure.messages import Answer, Explain, Explained
 from ci.measure.simulating import simulator_for
 from ci.results.explanation import Explanation
@@ -15,7 +15,7 @@ from ci.results.model import Counters, LineCounters, Status
 from kernels.build import WIDTHS_ARCH, build_stage
 from kernels.errors import CompileError, SourceError
 from kernels.source import quoted_lines
-from kernels.spec import Case, CudaStage
+from kernels.spec import Case, CudaStage, Role
 from kernels.suite import load_suite
 
 
@@ -38,9 +38,9 @@ def answer_explain(job: Explain, say: Callable[[Answer], None]) -> None:
         check = _unchecked(Status.COMPILE_ERROR, reason)
         say(Explained(explanation=_explanation(case, check, "")))
         return
-    check = check_case(
-        simulator_for(built, cache), built, case.ladder, case.stage, case.size.as_dict()
-    )
+    device, size = simulator_for(built, cache), case.size.as_dict()
+    run = count_case if case.size.role is Role.PERF else check_case
+    check = run(device, built, case.ladder, case.stage, size)
     say(Explained(explanation=_explanation(case, check, built.text)))
 
 
@@ -57,7 +57,7 @@ def _explanation(case: Case, check: CaseCheck, text: str) -> Explanation:
         id=case.id,
         status=check.status,
         reason=check.reason,
-        counting="every block executed" if check.counters else "",
+        counting=(check.counting or "every block executed") if check.counters else "",
         subcheck=check.subcheck,
         findings=check.findings,
         counters=check.counters,

@@ -12,7 +12,7 @@ from ci.simulator.errors import (
 from ci.simulator.launch import run
 from ci.simulator.parser import parse
 from ci.simulator.ptx import Kernel, Module
-from ci.simulator.report import Buffer, Counts, Hazard, Place, Report, SharedWidths
+from ci.simulator.report import Buffer, Counts, Hazard, Place, Report, Sampling, SharedWidths
 
 __all__ = [
     "Buffer",
@@ -25,6 +25,7 @@ __all__ = [
     "Place",
     "PtxError",
     "Report",
+    "Sampling",
     "SharedWidths",
     "SimulatorError",
     "StepLimitError",

@@ -78,7 +78,7 @@ class LaunchCounters:
         self._padded = -(-threads // LANES) * LANES
         lane = np.arange(self._padded)
         self._real = None if threads == self._padded else (lane < threads)[None, :]
-        self._patterns: dict[tuple[int, int, bytes, bytes], Wavefronts | None] = {}
+        self._patterns: dict[tuple[int, int, int, bytes, bytes], Wavefronts | None] = {}
 
     def global_access(
         self,
@@ -230,7 +230,7 @@ class LaunchCounters:
         if len(address) > 1 or (mask is not None and len(mask) > 1):
             return self._find_wavefronts(address, mask, width_bytes, skew_bytes)
         active = b"" if mask is None else mask.tobytes()
-        pattern = (width_bytes, skew_bytes, address.tobytes(), active)
+        pattern = (self._blocks, width_bytes, skew_bytes, address.tobytes(), active)
         if pattern not in self._patterns:
             if len(self._patterns) == _KNOWN_PATTERNS:
                 self._patterns.clear()

@@ -18,10 +18,15 @@ from ci.simulator.memory import ALIGNMENT_BYTES, GlobalMemory
 from ci.simulator.printf import Output
 from ci.simulator.program import Program
 from ci.simulator.report import Buffer, Counts, Place, Report, SharedWidths
+from ci.simulator.sampling import Sample, SampledCounters, choose
 from ci.simulator.sink import HazardSink
 from ci.simulator.specials import SPECIALS, Position
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
     from ci.simulator.memory import Region
     from ci.simulator.ptx import Kernel, Module, Variable
 
@@ -54,6 +59,7 @@ def run(
     dynamic_shared_bytes: int = 0,
     widths: SharedWidths | None = None,
     count: bool = True,
+    sample: bool = False,
     constants: Mapping[str, bytes] | None = None,
     step_limit: int = STEP_LIMIT,
 ) -> Report:
@@ -68,6 +74,8 @@ def run(
         dynamic_shared_bytes: Size of ``extern __shared__`` memory.
         widths: Vector widths of shared-memory accesses in the kernel's machine code.
         count: Whether to count memory traffic, which costs time.
+        sample: Whether to execute only some blocks of a large grid and count what all would do;
+            results are then incomplete, and the report says how good the figures are.
         constants: Contents of ``__constant__`` and ``__device__`` variables by name, for this
             launch and the module's following ones.
         step_limit: Instructions a slice of the launch may take.
@@ -81,13 +89,21 @@ def run(
         known = ", ".join(module.kernels) or "none"
         msg = f"no kernel {kernel}: the module has {known}"
         raise LaunchError(msg)
-    program = _program(module.kernels[kernel])
+    code, widths = module.kernels[kernel], widths or SharedWidths()
+    counters: LaunchCounters | None = None
+    chosen = choose(grid) if sample else None
+    if chosen is not None:
+        counters = SampledCounters(code, widths, chosen, math.prod(grid))
+        program = Program(code, counters)
+    else:
+        counters = LaunchCounters(code.instructions, widths) if count or sample else None
+        program = _program(code)
     launch = _Launch(program, grid, block, dynamic_shared_bytes)
     launch.place_arguments(arguments)
     launch.place_variables(constants or {})
     try:
         with quiet():
-            return launch.execute(widths or SharedWidths(), step_limit, count=count)
+            return launch.execute(counters, step_limit, chosen)
     finally:
         launch.write_back()
 
@@ -261,26 +277,28 @@ class _Launch:
             if content != self._before.get(name):
                 self._kernel.state.contents[name] = content
 
-    def execute(self, widths: SharedWidths, step_limit: int, *, count: bool) -> Report:
-        """Execute all blocks, slice by slice."""
+    def execute(
+        self, counters: LaunchCounters | None, step_limit: int, sample: Sample | None
+    ) -> Report:
+        """Execute the blocks, all of them or a sample, slice by slice."""
         program, lanes = self._program, self._lanes
         instructions = self._kernel.instructions
         sink = HazardSink(
             lambda pc: instructions[pc].place,
-            lambda linear: _triple(linear, self._grid),
+            lambda block: _triple(
+                block if sample is None else int(sample.numbers[block]), self._grid
+            ),
             lambda linear: _triple(linear, self._block),
         )
         lanes.sink = sink
         lanes.shadow = SharedShadow(self._shared_bytes, sink)
-        lanes.counters = LaunchCounters(instructions, widths) if count else None
+        lanes.counters = counters
         machine = Machine(program, step_limit)
-        blocks = math.prod(self._grid)
-        at_once = self._blocks_at_once()
         stopped = False
         try:
-            for first in range(0, blocks, at_once):
-                sink.first_block = first
-                self._begin_slice(first, min(at_once, blocks - first))
+            for numbers in self._slices(sample):
+                sink.first_block = int(numbers[0]) if sample is None else 0
+                self._begin_slice(numbers)
                 machine.run_slice()
                 lanes.shadow.end_slice()
         except StopLaunchError:
@@ -293,6 +311,7 @@ class _Launch:
             totals=sum(lines.values(), Counts()),
             stopped=stopped,
             output=lanes.output.lines(),
+            sampling=counters.sampled() if isinstance(counters, SampledCounters) else None,
         )
 
     def _blocks_at_once(self) -> int:
@@ -301,13 +320,21 @@ class _Launch:
             threads = min(threads, LOCAL_MAX_BYTES_IN_ALL // self._local_bytes)
         return max(1, threads // self._threads)
 
-    def _begin_slice(self, first: int, blocks: int) -> None:
+    def _slices(self, sample: Sample | None) -> Iterator[NDArray[np.int64]]:
+        """Yield the linear numbers of the blocks that are executed together."""
+        if sample is not None:
+            yield sample.numbers
+            return
+        blocks, at_once = math.prod(self._grid), self._blocks_at_once()
+        for first in range(0, blocks, at_once):
+            yield np.arange(first, min(first + at_once, blocks))
+
+    def _begin_slice(self, numbers: NDArray[np.int64]) -> None:
         program, lanes = self._program, self._lanes
-        lanes.begin_slice(blocks, self._threads, self._shared_bytes, self._local_bytes)
+        lanes.begin_slice(len(numbers), self._threads, self._shared_bytes, self._local_bytes)
         program.begin_slice(self._local_bytes)
         position = Position(
-            first_block=first,
-            blocks=blocks,
+            blocks=numbers,
             threads=lanes.threads,
             grid=self._grid,
             block=self._block,

@@ -12,21 +12,28 @@ import numpy as np
 from ci.simulator.calls import Calls
 from ci.simulator.code import Code
 from ci.simulator.flow import Effect, Run, bits, find_needed, leaves, runs_of
-from ci.simulator.forms import BOOL, U4, Form, UnsupportedError, not_emulated
+from ci.simulator.forms import BOOL, U4, Form, UnsupportedError, dtype_of, not_emulated
 from ci.simulator.lanes import Lanes
 from ci.simulator.ops import decoder_of
 
 if TYPE_CHECKING:
     from ci.simulator.forms import Array, Fetch, Mask, Step
     from ci.simulator.ptx import Function, Guard, Instruction, Kernel
+    from ci.simulator.sampling import SampledCounters
 
 
 class Program:
     """The steps and runs of a kernel, and the state they act on; one launch at a time."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        """Decode every instruction; those that are not emulated raise when executed."""
+    def __init__(self, kernel: Kernel, watch: SampledCounters | None = None) -> None:
+        """Decode every instruction; those that are not emulated raise when executed.
+
+        Args:
+            kernel: The kernel.
+            watch: Who is told about the comparisons it asks for.
+        """
         self.kernel = kernel
+        self._watch = watch
         self.lanes = Lanes()
         self.code = Code(kernel, self.lanes)
         self.calls = Calls(kernel, self.code)
@@ -122,10 +129,32 @@ class Program:
         decoder = decoder_of(instruction)
         if decoder is not None:
             try:
-                return decoder(self.code, Form(instruction))
+                return self._watched(instruction, decoder(self.code, Form(instruction)))
             except UnsupportedError:
                 self.code.used = self.code.defined = 0
         return _refusal(instruction)
+
+    def _watched(self, instruction: Instruction, step: Step) -> Step:
+        """Return the step that tells who watches what it asked for."""
+        watch, pc = self._watch, instruction.pc
+        if watch is None or pc not in watch.comparisons | watch.joins.keys():
+            return step
+        kind = dtype_of(instruction.modifiers[-1])
+        if pc in watch.joins:
+            shared = self.code.fetch(instruction.operands[watch.joins[pc].operand], kind)
+
+            def watched_join(mask: Mask) -> None:
+                watch.joined(pc, shared(), mask)
+                step(mask)
+
+            return watched_join
+        first, second = (self.code.fetch(operand, kind) for operand in instruction.operands[1:3])
+
+        def watched(mask: Mask) -> None:
+            watch.compared(pc, first(), second(), mask)
+            step(mask)
+
+        return watched
 
     def _find_unread(self, run: Run) -> None:
         """Note the atomic instructions whose result nobody reads."""

@@ -81,6 +81,18 @@ class SharedWidths:
     store: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sampling:
+    """How counts came about of which not every block was executed."""
+
+    executed: int
+    """Blocks."""
+    blocks: int
+    """Of the launch."""
+    obstacle: str
+    """Why the counts are an estimate, with the source line; empty: they are exact."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Buffer:
     """An array argument: the kernel may touch exactly these elements."""
@@ -104,5 +116,7 @@ class Report:
     totals: Counts = Counts()
     stopped: bool = False
     """True if a bad on-chip access, assertion or trap ended it: the buffers are incomplete."""
+    sampling: Sampling | None = None
+    """None: every block was executed."""
     output: tuple[str, ...] = ()
     """Lines that the kernel printed; the last one says what was left out."""

@@ -15,6 +15,8 @@ import numpy as np
 from ci.simulator.lanes import WARP
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ci.simulator.forms import Array
 
 Triple = tuple[int, int, int]
@@ -26,9 +28,8 @@ _AXES = ".x", ".y", ".z"
 class Position:
     """Where a slice lies in its launch."""
 
-    first_block: int
-    """Linear number of the slice's first block."""
-    blocks: int
+    blocks: NDArray[np.int64]
+    """(blocks,) linear numbers of the slice's blocks."""
     threads: int
     """Of a block, padded to whole warps."""
     grid: Triple
@@ -60,8 +61,7 @@ def _of_axis(axis: int) -> dict[str, Callable[[Position], Array]]:
         return _split(np.arange(position.threads)[None, :], position.block, axis)
 
     def block(position: Position) -> Array:
-        linear = position.first_block + np.arange(position.blocks)[:, None]
-        return _split(linear, position.grid, axis)
+        return _split(position.blocks[:, None], position.grid, axis)
 
     return {
         f"%tid{suffix}": thread,
