@@ -14,6 +14,7 @@ from ci.simulator.printf import Output
 if TYPE_CHECKING:
     from ci.simulator.counters import LaunchCounters
     from ci.simulator.forms import Array, Mask
+    from ci.simulator.global_shadow import GlobalShadow
     from ci.simulator.hazards import SharedShadow
     from ci.simulator.sink import HazardSink
 
@@ -37,6 +38,7 @@ class Lanes:
 
     sink: HazardSink
     shadow: SharedShadow
+    globals: GlobalShadow
     counters: LaunchCounters | None
 
     def __init__(self) -> None:
@@ -74,6 +76,7 @@ class Lanes:
         self.shared.begin_slice(shared_bytes)
         self.local.begin_slice(local_bytes)
         self.shadow.begin_slice(blocks, threads)
+        self.globals.begin_slice(blocks)
         if self.counters is not None:
             self.counters.begin_slice(blocks, threads)
 
@@ -98,9 +101,16 @@ class Lanes:
         chosen = self.everyone if mask is None else mask
         return other if chosen is None else chosen & other
 
-    def active(self, mask: Mask) -> Mask:
-        """Return a mask that leaves out padding."""
-        return self.everyone if mask is None else mask
+    def barrier(self, mask: Mask) -> None:
+        """Order what the threads of blocks did; ``mask`` as in ``SharedShadow.barrier``."""
+        self.shadow.barrier(mask)
+        self.globals.barrier(mask)
+
+    def order_warps(self, mask: Mask) -> None:
+        """Order the active lanes of each warp, which execute an instruction together."""
+        chosen = self.everyone if mask is None else mask
+        self.shadow.order_warps(chosen)
+        self.globals.order_warps(chosen)
 
     def live(self) -> Array:
         """Return the lanes that have not exited, (blocks, threads)."""

@@ -12,6 +12,7 @@ import numpy as np
 from ci.simulator.counters import LaunchCounters
 from ci.simulator.errors import LaunchError, StopLaunchError
 from ci.simulator.forms import I8, U4
+from ci.simulator.global_shadow import GlobalShadow
 from ci.simulator.hazards import SharedShadow
 from ci.simulator.machine import Machine, quiet
 from ci.simulator.memory import ALIGNMENT_BYTES, GlobalMemory
@@ -126,6 +127,7 @@ class _Launch:
         self._grid, self._block = grid, block
         self._written: list[tuple[Buffer, Region]] = []
         self._addresses: dict[str, int] = {}
+        self._arguments: dict[str, Region] = {}
         self._variables: dict[str, Region] = {}
         self._before: dict[str, bytes] = {}
         self._threads = math.prod(block)
@@ -193,7 +195,9 @@ class _Launch:
         block = np.zeros(-(-(end + 1) // _DYNAMIC_ALIGNMENT) * _DYNAMIC_ALIGNMENT, np.uint8)
         for number, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
             if isinstance(argument, Buffer):
-                content = np.int64(self._place_buffer(argument)).tobytes()
+                region = self._place_buffer(argument)
+                self._arguments[parameter.name] = region
+                content = np.int64(region.address).tobytes()
             else:
                 content = argument.tobytes()
             if len(content) != parameter.size_bytes:
@@ -204,7 +208,7 @@ class _Launch:
             self._addresses[parameter.name] = parameter.offset
         self._lanes.parameters = block
 
-    def _place_buffer(self, buffer: Buffer) -> int:
+    def _place_buffer(self, buffer: Buffer) -> Region:
         data = buffer.data
         if data.ndim != 1 or not data.flags.c_contiguous or not data.flags.writeable:
             raise self._fail(
@@ -222,7 +226,7 @@ class _Launch:
         content = data.view(np.uint8) if data.size else np.zeros(0, np.uint8)
         region = self._lanes.memory.add(buffer.name, content, buffer.misalignment_bytes)
         self._written.append((buffer, region))
-        return region.address
+        return region
 
     def place_variables(self, constants: Mapping[str, bytes]) -> None:
         """Make regions of the module's variables.
@@ -292,6 +296,9 @@ class _Launch:
         )
         lanes.sink = sink
         lanes.shadow = SharedShadow(self._shared_bytes, sink)
+        lanes.globals = GlobalShadow(sink)
+        for region in self._watched():
+            lanes.globals.watch(region)
         lanes.counters = counters
         machine = Machine(program, step_limit)
         stopped = False
@@ -319,6 +326,15 @@ class _Launch:
         if self._local_bytes:
             threads = min(threads, LOCAL_MAX_BYTES_IN_ALL // self._local_bytes)
         return max(1, threads // self._threads)
+
+    def _watched(self) -> list[Region]:
+        """Return the regions that the kernel may write."""
+        written = self._program.written
+        watched = [region for name, region in self._arguments.items() if name in written]
+        for name, variable in self._kernel.variables.items():
+            if variable.space == "global":
+                watched.append(self._variables[name])
+        return watched
 
     def _slices(self, sample: Sample | None) -> Iterator[NDArray[np.int64]]:
         """Yield the linear numbers of the blocks that are executed together."""

@@ -50,6 +50,8 @@ class Region:
         storage = np.zeros(-(-(end + 1) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES, np.uint8)
         self.content = storage[misalignment_bytes:end]
         self.content[:] = content
+        self.watched = False
+        """Whether somebody wants to know of accesses."""
         self._storage = storage
         self._words: dict[np.dtype[Any], Array] = {}
 
@@ -100,7 +102,13 @@ class GlobalMemory:
         return b"" if region is None or start < 0 else bytes(region.content[start : start + count])
 
     def load(
-        self, pc: int, address: Array, mask: Mask, dtypes: Sequence[np.dtype[Any]]
+        self,
+        pc: int,
+        address: Array,
+        mask: Mask,
+        dtypes: Sequence[np.dtype[Any]],
+        *,
+        strong: bool = False,
     ) -> list[Array]:
         """Return what the lanes read, one array per element.
 
@@ -112,8 +120,15 @@ class GlobalMemory:
             address: (b, t) addresses.
             mask: Active lanes.
             dtypes: Types, all of one width, of the elements that lie one behind the other.
+            strong: Whether the load is ``volatile`` or orders memory.
         """
-        found = self.locate(pc, address, mask, len(dtypes) * dtypes[0].itemsize, "read")
+        width = len(dtypes) * dtypes[0].itemsize
+        found = self.locate(pc, address, mask, width, "read")
+        shadow = self._lanes.globals
+        take = shadow.strong_read if strong else shadow.read
+        for each in found:
+            if each.region.watched:
+                take(pc, each.region, each.offset, self._lanes.spread(each.mask), width)
         if len(found) == 1 and found[0].mask is mask:
             return _gather(found[0], dtypes)
         values = [np.zeros((1, 1), dtype) for dtype in dtypes]
@@ -123,13 +138,20 @@ class GlobalMemory:
             values = [np.where(keep, *each) for each in zip(parts, values, strict=True)]
         return values
 
-    def store(self, pc: int, address: Array, mask: Mask, values: Sequence[Array]) -> None:
+    def store(
+        self, pc: int, address: Array, mask: Mask, values: Sequence[Array], *, strong: bool = False
+    ) -> None:
         """Write one array per element, all of one width; of lanes that collide the last wins.
 
         Lanes out of bounds or misaligned are reported and dropped. Arguments as in ``load``.
         """
         width = values[0].itemsize
         for located in self.locate(pc, address, mask, width * len(values), "write"):
+            if located.region.watched:
+                active = self._lanes.spread(located.mask)
+                self._lanes.globals.write(
+                    pc, located.region, located.offset, active, values, strong=strong
+                )
             index = located.offset // width
             for element, value in enumerate(values):
                 words = located.region.words(value.dtype)

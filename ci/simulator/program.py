@@ -15,6 +15,7 @@ from ci.simulator.flow import Effect, Run, bits, find_needed, leaves, runs_of
 from ci.simulator.forms import BOOL, U4, Form, UnsupportedError, dtype_of, not_emulated
 from ci.simulator.lanes import Lanes
 from ci.simulator.ops import decoder_of
+from ci.simulator.pointers import written_parameters
 
 if TYPE_CHECKING:
     from ci.simulator.forms import Array, Fetch, Mask, Step
@@ -55,6 +56,8 @@ class Program:
         """Start of a run → registers it writes, as a bit set."""
         self._sequences: dict[tuple[int, int], list[Step]] = {}
         self._initial = list(self.code.slots)
+        self.written = written_parameters(kernel)
+        """Parameters that it may write through."""
 
     def begin_slice(self, local_bytes: int) -> None:
         """Give every register its first value; a thread's own variables take ``local_bytes``."""

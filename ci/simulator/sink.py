@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 READ_AFTER_WRITE = "read-after-write race"
 WRITE_AFTER_READ = "write-after-read race"
 WRITE_AFTER_WRITE = "write-after-write race"
+GLOBAL_READ_AFTER_WRITE = "global read-after-write race"
+GLOBAL_WRITE_AFTER_READ = "global write-after-read race"
+GLOBAL_WRITE_AFTER_WRITE = "global write-after-write race"
 UNINITIALISED = "uninitialised shared read"
 
 
@@ -72,6 +75,10 @@ class HazardSink:
     def thread(self, linear: int) -> str:
         """Return the index of a thread, as in ``(3,0,0)``."""
         return _text(self._thread_of(linear))
+
+    def block(self, number: int) -> str:
+        """Return the index of a block, given its number in the grid."""
+        return _text(self._block_of(number))
 
     def line(self, pc: int) -> str:
         """Return the source line of an instruction, as in ``line 12``."""

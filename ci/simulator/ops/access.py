@@ -5,6 +5,7 @@ Source: PTX ISA, "Data Movement and Conversion Instructions": ld, ldu, st.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,8 @@ DType = np.dtype[Any]
 HINTS = ("L1::", "L2::", "level::", "evict")
 """Modifiers about caches."""
 ORDERING = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
+_WEAK = ("", "weak")
+RELEASES = ("release", "acq_rel")
 SCOPES = ("cta", "cluster", "gpu", "sys")
 CACHES = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified")
 SPACES = ("global", "shared", "local", "const", "param")
@@ -59,11 +62,29 @@ def items_of(operand: Operand) -> tuple[Operand, ...]:
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
-def _common(form: Form) -> tuple[str, DType, int]:
-    """Take the modifiers of a load or store; return space, element type and element count."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Shape:
+    """What the modifiers of a load or store say."""
+
+    space: str
+    """Empty: the address tells."""
+    dtype: DType
+    count: int
+    """Elements."""
+    order: str
+    """One of ``ORDERING``, or empty."""
+
+    @property
+    def is_strong(self) -> bool:
+        """Return whether threads may meet in it without a race."""
+        return self.order not in _WEAK
+
+
+def _common(form: Form) -> _Shape:
+    """Take the modifiers of a load or store."""
     dtype = dtype_of(form.last())
     form.drop(*HINTS)
-    form.flag(*ORDERING)
+    order = form.flag(*ORDERING)
     form.flag(*SCOPES)
     form.flag(*CACHES)
     form.flag(*CACHES)
@@ -72,7 +93,7 @@ def _common(form: Form) -> tuple[str, DType, int]:
     if space == "const":
         # Constant variables are regions of global memory.
         space = "global"
-    return space, dtype, count
+    return _Shape(space=space, dtype=dtype, count=count, order=order)
 
 
 class Windows:
@@ -103,7 +124,8 @@ class Windows:
 
 def _load(code: Code, form: Form) -> Step:
     pc, lanes = form.instruction.pc, code.lanes
-    space, dtype, count = _common(form)
+    shape = _common(form)
+    space, dtype, count = shape.space, shape.dtype, shape.count
     destination, source = form.operands(2, 3)[:2]
     items = items_of(destination)
     if len(items) != count:
@@ -115,7 +137,7 @@ def _load(code: Code, form: Form) -> Step:
     address = address_of(code, source)
     if space == "param":
         return _load_parameter(lanes, source, address, stores, held)
-    readers = readers_of(lanes, pc, held)
+    readers = readers_of(lanes, pc, held, strong=shape.is_strong)
     read = readers[space] if space else generic_reader(lanes, readers)
     first = stores[0]
 
@@ -146,7 +168,9 @@ def generic_reader(lanes: Lanes, readers: dict[str, Read]) -> Read:
     return generic
 
 
-def readers_of(lanes: Lanes, pc: int, dtypes: Sequence[DType]) -> dict[str, Read]:
+def readers_of(
+    lanes: Lanes, pc: int, dtypes: Sequence[DType], *, strong: bool = False
+) -> dict[str, Read]:
     """Return a function of (addresses, mask) for each space, which also tells who watches."""
     count = len(dtypes)
     width = count * dtypes[0].itemsize
@@ -154,7 +178,7 @@ def readers_of(lanes: Lanes, pc: int, dtypes: Sequence[DType]) -> dict[str, Read
     def from_global(address: Array, mask: Mask) -> list[Array]:
         if lanes.counters is not None:
             lanes.counters.global_access(pc, False, address, mask, width, count)
-        return lanes.memory.load(pc, address, mask, dtypes)
+        return lanes.memory.load(pc, address, mask, dtypes, strong=strong)
 
     def from_shared(address: Array, mask: Mask) -> list[Array]:
         checked = lanes.shared.check(pc, address, mask, width, "read")
@@ -194,7 +218,8 @@ def _load_parameter(
 
 def _store(code: Code, form: Form) -> Step:
     pc, lanes = form.instruction.pc, code.lanes
-    space, dtype, count = _common(form)
+    shape = _common(form)
+    space, dtype, count = shape.space, shape.dtype, shape.count
     destination, source = form.operands(2, 3)[:2]
     items = items_of(source)
     if len(items) != count:
@@ -203,7 +228,7 @@ def _store(code: Code, form: Form) -> Step:
     if space == "param":
         return store_param(code, destination, fetches, dtype.itemsize)
     address = address_of(code, destination)
-    writers = writers_of(lanes, pc, count * dtype.itemsize)
+    writers = writers_of(lanes, pc, count * dtype.itemsize, shape.order)
     write = writers[space] if space else generic_writer(lanes, writers)
     return lambda mask: write(address(), mask, [fetch() for fetch in fetches])
 
@@ -219,13 +244,16 @@ def generic_writer(lanes: Lanes, writers: dict[str, Write]) -> Write:
     return generic
 
 
-def writers_of(lanes: Lanes, pc: int, width: int) -> dict[str, Write]:
+def writers_of(lanes: Lanes, pc: int, width: int, order: str = "") -> dict[str, Write]:
     """Return a function of (addresses, mask, values) for each space."""
+    strong, releases = order not in _WEAK, order in RELEASES
 
     def to_global(address: Array, mask: Mask, values: list[Array]) -> None:
         if lanes.counters is not None:
             lanes.counters.global_access(pc, True, address, mask, width, len(values))
-        lanes.memory.store(pc, address, mask, values)
+        if releases:
+            lanes.globals.fence(lanes.spread(mask), for_all=True)
+        lanes.memory.store(pc, address, mask, values, strong=strong)
 
     def to_shared(address: Array, mask: Mask, values: list[Array]) -> None:
         checked = lanes.shared.check(pc, address, mask, width, "write")

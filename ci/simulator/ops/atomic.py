@@ -11,7 +11,7 @@ import numpy as np
 
 from ci.simulator.forms import Form, UnsupportedError, dtype_of, not_emulated
 from ci.simulator.memory import spread_to
-from ci.simulator.ops.access import HINTS, ORDERING, SCOPES, Windows, address_of
+from ci.simulator.ops.access import HINTS, ORDERING, RELEASES, SCOPES, Windows, address_of
 from ci.simulator.ops.rounding import lift, odd_sum
 from ci.simulator.ptx import Sink
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from ci.simulator.code import Code
     from ci.simulator.forms import Array, Mask, Step
+    from ci.simulator.lanes import Lanes
+
+    Cells = Callable[[str, Array, Mask], list[tuple[Array, Array, Mask]]]
 
 DType = np.dtype[Any]
 
@@ -107,12 +110,36 @@ def update(
     return old
 
 
+def _cells(lanes: Lanes, pc: int, dtype: DType, *, releases: bool) -> Cells:
+    """Return a function that tells who watches, and gives (words, index, lanes) of the memory."""
+    width = dtype.itemsize
+
+    def in_global(where: Array, mask: Mask) -> list[tuple[Array, Array, Mask]]:
+        located = lanes.memory.locate(pc, where, mask, width, "write")
+        for each in located:
+            if each.region.watched:
+                active = lanes.spread(each.mask)
+                if releases:
+                    lanes.globals.fence(active, for_all=True)
+                lanes.globals.atomic(pc, each.region, each.offset, active, width)
+        return [(p.region.words(dtype), p.offset // width, p.mask) for p in located]
+
+    def cells(reached: str, where: Array, mask: Mask) -> list[tuple[Array, Array, Mask]]:
+        if reached == "global":
+            return in_global(where, mask)
+        checked = lanes.shared.check(pc, where, mask, width, "write")
+        lanes.shadow.atomic(pc, checked, mask, width)
+        return [(*lanes.shared.cells(checked, dtype), mask)]
+
+    return cells
+
+
 def _atomic(code: Code, form: Form) -> Step:
     pc, lanes = form.instruction.pc, code.lanes
     returns = form.instruction.opcode == "atom"
     kind = form.last()
     form.drop(*HINTS)
-    form.flag(*ORDERING)
+    releases = form.flag(*ORDERING) in RELEASES
     form.flag(*SCOPES)
     form.flag("noftz")
     space = form.flag("global", "shared")
@@ -128,14 +155,7 @@ def _atomic(code: Code, form: Form) -> Step:
     windows = Windows(lanes)
     width = dtype.itemsize
 
-    def cells(reached: str, where: Array, mask: Mask) -> list[tuple[Array, Array, Mask]]:
-        """Return (words, index, lanes) of the memory that an access reaches."""
-        if reached == "shared":
-            checked = lanes.shared.check(pc, where, mask, width, "write")
-            lanes.shadow.atomic(pc, checked, mask, width)
-            return [(*lanes.shared.cells(checked, dtype), mask)]
-        located = lanes.memory.locate(pc, where, mask, width, "write")
-        return [(p.region.words(dtype), p.offset // width, p.mask) for p in located]
+    cells = _cells(lanes, pc, dtype, releases=releases)
 
     def step(mask: Mask) -> None:
         where = address()

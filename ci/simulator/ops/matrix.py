@@ -52,7 +52,7 @@ def _load_matrix(code: Code, form: Form) -> Step:
         words = load_rows(lanes, pc, mask, address(), count, transposed=bool(transposed))
         for store, word in zip(stores, words, strict=True):
             store(word)
-        lanes.shadow.order_warps(lanes.active(mask))
+        lanes.order_warps(mask)
 
     return step
 

@@ -26,6 +26,13 @@ def _nothing(_: Mask) -> None:
     return
 
 
+def _fence(code: Code, form: Form) -> Step:
+    """Decode a fence: it orders memory, of which only the watch on races needs to know."""
+    lanes = code.lanes
+    for_all = not {"cta", "proxy"} & set(form.instruction.modifiers)
+    return lambda mask: lanes.globals.fence(lanes.spread(mask), for_all=for_all)
+
+
 def _no_effect(code: Code, form: Form) -> Step:
     del code, form
     return _nothing
@@ -37,7 +44,7 @@ def _barrier(code: Code, form: Form) -> Step:
     if form.flag("warp"):
         form.one_of("sync")
         form.operands(1)
-        return lambda mask: lanes.shadow.order_warps(lanes.active(mask))
+        return lanes.order_warps
     form.flag("cta")
     form.flag("aligned")
     if form.flag("red"):
@@ -81,7 +88,7 @@ def arrive(lanes: Lanes, pc: int, mask: Mask) -> None:
     """Let the active lanes pass a block-wide barrier; report blocks of which a part is missing."""
     if not lanes.elsewhere and mask is lanes.running:
         # Whoever is not here has exited.
-        lanes.shadow.barrier(None)
+        lanes.barrier(None)
         return
     here = lanes.spread(mask)
     live = lanes.live()
@@ -93,17 +100,19 @@ def arrive(lanes: Lanes, pc: int, mask: Mask) -> None:
         waiting = int(here[block].sum()), int(live[block].sum())
         text = f"barrier that {waiting[0]} of {waiting[1]} live threads reach, passed"
         lanes.report(DIVERGENT, pc, part, text)
-    lanes.shadow.barrier(arrived)
+    lanes.barrier(arrived)
 
 
 _WITHOUT_EFFECT = (
-    "membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority",
+    "prefetch", "prefetchu", "nanosleep", "discard", "applypriority",
     "griddepcontrol",
 )  # fmt: skip
 
 DECODERS: dict[str, Callable[[Code, Form], Step]] = {
     "bar": _barrier,
     "barrier": _barrier,
+    "fence": _fence,
+    "membar": _fence,
     **dict.fromkeys(_WITHOUT_EFFECT, _no_effect),
 }
 """Opcode → decoder."""

@@ -96,7 +96,7 @@ def multiply(code: Code, form: Form, product: Product) -> Step:
             total = (np.matmul(x, y) + z).astype(result)
         for store, word in zip(stores, scatter(total, d), strict=True):
             store(word)
-        lanes.shadow.order_warps(lanes.active(mask))
+        lanes.order_warps(mask)
 
     return step
 

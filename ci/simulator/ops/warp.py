@@ -69,7 +69,7 @@ def _shuffle(code: Code, form: Form) -> Step:
         # The source as a column of the value, for each lane.
         column = source + (thread - lane)
         _check_source(lanes, pc, mask, column)
-        lanes.shadow.order_warps(lanes.active(mask))
+        lanes.order_warps(mask)
         store_inside(inside)
         word = fetch()
         if word.shape[1] == 1:
@@ -130,7 +130,7 @@ def _vote(code: Code, form: Form) -> Step:
     lanes = code.lanes
 
     def step(mask: Mask) -> None:
-        lanes.shadow.order_warps(lanes.active(mask))
+        lanes.order_warps(mask)
         value, active = by_warp(lanes, fetch(), mask)
         if mode == "ballot":
             store(to_lanes(ballot(value & active)))
@@ -180,7 +180,7 @@ def _reduce(code: Code, form: Form) -> Step:
     store, fetch, lanes = code.store(destination, dtype), code.fetch(source, dtype), code.lanes
 
     def step(mask: Mask) -> None:
-        lanes.shadow.order_warps(lanes.active(mask))
+        lanes.order_warps(mask)
         value, active = by_warp(lanes, fetch(), mask)
         total = function.reduce(np.where(active, value, idle), axis=-1, dtype=dtype)
         store(to_lanes(total))
@@ -200,7 +200,7 @@ def _match(code: Code, form: Form) -> Step:
     fetch, lanes = code.fetch(source, dtype), code.lanes
 
     def step(mask: Mask) -> None:
-        lanes.shadow.order_warps(lanes.active(mask))
+        lanes.order_warps(mask)
         value, active = by_warp(lanes, fetch(), mask)
         equal = (value[..., :, None] == value[..., None, :]) & active[..., None, :]
         peers = ballot(equal).reshape(len(value), -1)

@@ -126,7 +126,7 @@ def _load(code: Code, form: Form, reach: _Reach, items: tuple[Operand, ...], spa
             words += _words(parts, shape, exchanged=plan.exchanged)
         for number, store in enumerate(stores):
             store(words[number % len(words)])
-        lanes.shadow.order_warps(lanes.active(mask))
+        lanes.order_warps(mask)
 
     return step
 
@@ -167,7 +167,7 @@ def _load_by_rows(code: Code, form: Form, reach: _Reach, items: tuple[Operand, .
         ]
         for number, store in enumerate(stores):
             store(words[number % len(words)])
-        lanes.shadow.order_warps(lanes.active(mask))
+        lanes.order_warps(mask)
 
     return step
 
@@ -184,7 +184,7 @@ def _store(code: Code, form: Form, reach: _Reach, items: tuple[Operand, ...], sp
 
     def step(mask: Mask) -> None:
         check_whole_warps(lanes, pc, mask)
-        lanes.shadow.order_warps(lanes.active(mask))
+        lanes.order_warps(mask)
         full = lanes.blocks, lanes.threads
         words = [fetch() for fetch in fetches]
         if plan.exchanged:
