@@ -38,6 +38,7 @@ IGNORED = (".pragma", ".alias", ".callprototype", ".calltargets")
 LINKING = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)*")
 
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w$%]+)\s+)?([a-z]\w*)((?:\.[\w:]+)*)\s*(.*)$", re.DOTALL)
+_REGISTERS = re.compile(r"\.reg\s*\.(?P<type>\w+)\s+(?P<names>.*)$", re.DOTALL)
 _CALL = re.compile(
     r"(?:\((?P<returns>[^()]*)\)\s*,\s*)?(?P<callee>[\w$%]+)\s*"
     r"(?:,\s*\((?P<arguments>[^()]*)\)\s*)?(?:,\s*[\w$%]+\s*)?$"
@@ -186,12 +187,12 @@ class Body:
 
     def _declaration(self, statement: str) -> None:
         if statement.startswith(".reg"):
-            parts = statement.split(None, 2)
-            if len(parts) != 3 or not parts[1].startswith("."):  # noqa: PLR2004
+            registers = _REGISTERS.match(statement)
+            if not registers:
                 msg = f"malformed {statement[:60]!r}"
                 raise PtxError(msg)
-            for declared in parts[2].split(","):
-                self._scope.declare(declared.strip(), parts[1][1:])
+            for declared in registers["names"].split(","):
+                self._scope.declare(declared.strip(), registers["type"])
         elif statement.startswith(".param"):
             self._declared_params(" ".join(statement.split()))
         elif statement.startswith(".branchtargets"):

@@ -14,7 +14,7 @@ import numpy as np
 from ci.simulator.forms import BOOL, I8, U4, UnsupportedError, literal, unsigned
 from ci.simulator.operands import PARAM
 from ci.simulator.ptx import Immediate, Negated, Operand, Register, Sink, Special, Symbol
-from ci.simulator.specials import SPECIALS
+from ci.simulator.specials import SPECIALS, TIMES
 from ci.simulator.storage import storage_types
 
 if TYPE_CHECKING:
@@ -148,17 +148,25 @@ class Code:
             address = self.symbol(operand.name)
             offset = operand.offset
             return lambda: (slots[address] + offset).astype(dtype)
+        if isinstance(operand, Special):
+            return self._special(operand, dtype)
         slot, held = self.source(operand, dtype)
         if held == dtype:
             return lambda: slots[slot]
-        if isinstance(operand, Special):
-            return lambda: slots[slot].astype(unsigned(dtype)).view(dtype)
         if BOOL in (held, dtype) or held.itemsize < dtype.itemsize or held.kind == "V":
             raise UnsupportedError(f"{held} read as {dtype}")
         if held.itemsize == dtype.itemsize:
             return lambda: slots[slot].view(dtype)
         bits, narrow = unsigned(held), unsigned(dtype)
         return lambda: slots[slot].view(bits).astype(narrow).view(dtype)
+
+    def _special(self, operand: Special, dtype: np.dtype[Any]) -> Fetch:
+        slots, lanes, bits = self.slots, self.lanes, unsigned(dtype)
+        if operand.name not in TIMES:
+            slot, _ = self.source(operand, dtype)
+            return lambda: slots[slot].astype(bits).view(dtype)
+        shift, ones = TIMES[operand.name], (1 << 8 * dtype.itemsize) - 1
+        return lambda: np.full((1, 1), lanes.tick() >> shift & ones, bits).view(dtype)
 
     def symbol(self, name: str) -> int:
         """Return the slot with the address of a variable or function."""
@@ -242,7 +250,7 @@ class Code:
             return self.slot_of(operand) if self._storage_of(operand) == dtype else None
         if isinstance(operand, Immediate):
             return self.constant(literal(operand, dtype))
-        if isinstance(operand, Special) and dtype == U4:
+        if isinstance(operand, Special) and dtype == U4 and operand.name in SPECIALS:
             return self.source(operand, dtype)[0]
         return None
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ci.simulator.sink import HazardSink
 
 WARP = 32
+TICK = 1 << 10
+"""By how much the clocks move on between two looks."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -56,6 +58,8 @@ class Lanes:
         """The parameter block."""
         self.output = Output()
         """What the launch prints."""
+        self.ticks = 0
+        """What the clocks of the slice showed last."""
         self.groups: list[list[Copy]] = [[]]
         """Groups of copies, oldest first; the last one is still open."""
         self.memory = GlobalMemory(self)
@@ -73,12 +77,18 @@ class Lanes:
         self.elsewhere = {}
         self.running = self.everyone
         self.groups = [[]]
+        self.ticks = 0
         self.shared.begin_slice(shared_bytes)
         self.local.begin_slice(local_bytes)
         self.shadow.begin_slice(blocks, threads)
         self.globals.begin_slice(blocks)
         if self.counters is not None:
             self.counters.begin_slice(blocks, threads)
+
+    def tick(self) -> int:
+        """Return the time, which goes on whenever someone looks."""
+        self.ticks += TICK
+        return self.ticks
 
     def spread(self, mask: Mask) -> Array:
         """Return a mask in full, (blocks, threads)."""

@@ -40,6 +40,9 @@ PARAM = "param"
 REGISTERS_MAX = 1 << 20
 """More registers than any kernel has: a declaration above this is not PTX but noise."""
 
+WARP_THREADS = 32
+"""What PTX calls ``WARP_SZ``."""
+
 NAME = r"[A-Za-z_$%][\w$]*"
 _OFFSET_MAX = 1 << 40
 """Farther than any offset of real code, and near enough for 64-bit address arithmetic."""
@@ -208,6 +211,8 @@ def _composite(text: str, scope: Scope, symbols: Mapping[str, str]) -> Operand |
 def _named(text: str, symbols: Mapping[str, str]) -> Operand:
     if text == "_":
         return Sink()
+    if text == "WARP_SZ":
+        return Immediate(bits=WARP_THREADS, kind="int")
     return Special(name=text) if _SPECIAL.match(text) else _symbol(text, symbols)
 
 

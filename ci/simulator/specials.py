@@ -83,7 +83,21 @@ SPECIALS: dict[str, Callable[[Position], Array]] = {
     "%lanemask_le": lambda position: (2 << _lane(position)) - 1,
     "%lanemask_gt": lambda position: (1 << WARP) - (2 << _lane(position)),
     "%lanemask_ge": lambda position: (1 << WARP) - (1 << _lane(position)),
+    # All blocks run on one multiprocessor, in one grid.
+    "%smid": lambda _: _constant(0),
+    "%nsmid": lambda _: _constant(1),
+    "%gridid": lambda _: _constant(0),
     "%total_smem_size": lambda position: _constant(position.shared_bytes),
     "%dynamic_smem_size": lambda position: _constant(position.dynamic_shared_bytes),
 }
-"""Special register → its values in a slice; clocks and such have none here."""
+"""Special register → its values in a slice."""
+TIMES = {
+    "%clock": 0,
+    "%clock_hi": 32,
+    "%clock64": 0,
+    "%globaltimer": 0,
+    "%globaltimer_lo": 0,
+    "%globaltimer_hi": 32,
+}
+"""Register that tells the time → how far it is shifted. No time passes here, so each read moves on
+by ``TICK``: what waits for a time to pass goes on."""

@@ -185,7 +185,7 @@ def _through_double(function: Callable[[Array], Array]) -> Callable[[Array], Arr
 
 
 def _upper_word(value: Array) -> Array:
-    """Return f64 values with a lower word of zero: approximations take and give no other."""
+    """Return f64 values with a lower word of zero: gross approximations take and give no other."""
     return np.asarray(value.view(U8) & U8.type(0xFFFFFFFF00000000)).view(F8)
 
 
@@ -196,7 +196,7 @@ def _approximate(function: Callable[[Array], Array]) -> Callable[[Code, Form], S
     def decode(code: Code, form: Form) -> Step:
         kind = form.last()
         form.flag("approx", "rn")
-        if kind == "f64":
+        if kind == "f64" and "ftz" in form.instruction.modifiers:
             return _finish(code, form, kind, lambda x: _upper_word(function(_upper_word(x))), 1)
         return _finish(code, form, kind, narrow, 1)
 

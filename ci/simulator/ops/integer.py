@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ci.simulator.forms import BOOL, I4, I8, Form, UnsupportedError, dtype_of
+from ci.simulator.forms import BOOL, I4, I8, U4, Form, UnsupportedError, dtype_of
 from ci.simulator.ops.carry import extended
 from ci.simulator.ops.product import high_product, wide_type
 from ci.simulator.ptx import Pair
@@ -183,6 +183,25 @@ def _saturating(code: Code, form: Form) -> Step:
     return code.compute(saturate, I4, destination, [(a, I4), (b, I4)])
 
 
+def _byte_differences(code: Code, form: Form) -> Step:
+    """Decode vabsdiff4 without masks: differences of four bytes, packed or added up."""
+    adds = form.flag("add")
+    kinds = [form.last() for _ in range(3)]
+    destination, a, b, c = form.operands(4)
+    if set(kinds) - {"u32", "s32"} or (not adds and kinds[2] != "u32"):
+        raise UnsupportedError(form.instruction.text)
+    second, first = (np.dtype("i1" if kind == "s32" else "u1") for kind in kinds[:2])
+
+    def differ(x: Array, y: Array, z: Array) -> Array:
+        left, right = (v[..., None].view(t).astype(I4) for v, t in ((x, first), (y, second)))
+        apart = np.abs(left - right)
+        if adds:
+            return np.asarray(z + apart.sum(axis=-1).astype(U4))
+        return np.ascontiguousarray(apart.astype(np.uint8)).view(U4)[..., 0]
+
+    return code.compute(differ, U4, destination, [(a, U4), (b, U4), (c, U4)])
+
+
 DECODERS: dict[str, Callable[[Code, Form], Step]] = {
     "add": _saturating,
     "sub": _saturating,
@@ -195,6 +214,7 @@ DECODERS: dict[str, Callable[[Code, Form], Step]] = {
     "min": elementwise(np.minimum, 2),
     "max": elementwise(np.maximum, 2),
     "sad": elementwise(_difference, 3),
+    "vabsdiff4": _byte_differences,
     "setp": _setp,
     "selp": select,
 }

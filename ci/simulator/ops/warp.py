@@ -217,11 +217,30 @@ def _match(code: Code, form: Form) -> Step:
     return step
 
 
+def _elect(code: Code, form: Form) -> Step:
+    """Decode elect: the lowest active lane leads."""
+    form.one_of("sync")
+    destination, _ = form.operands(2)
+    first = destination.first if isinstance(destination, Pair) else destination
+    second = destination.second if isinstance(destination, Pair) else Sink()
+    store, store_leads, lanes = code.store(first, U4), code.store(second, BOOL), code.lanes
+
+    def step(mask: Mask) -> None:
+        lanes.shadow.order_warps(lanes.active(mask))
+        _, active = by_warp(lanes, np.zeros((1, 1), BOOL), mask)
+        leader = to_lanes(np.argmax(active, axis=-1).astype(U4))
+        store(leader)
+        store_leads(np.arange(lanes.threads, dtype=U4)[None, :] % U4.type(WARP) == leader)
+
+    return step
+
+
 DECODERS: dict[str, Callable[[Code, Form], Step]] = {
     "shfl": _shuffle,
     "vote": _vote,
     "activemask": _active_mask,
     "redux": _reduce,
     "match": _match,
+    "elect": _elect,
 }
 """Opcode → decoder."""
