@@ -226,7 +226,7 @@ def _elect(code: Code, form: Form) -> Step:
     store, store_leads, lanes = code.store(first, U4), code.store(second, BOOL), code.lanes
 
     def step(mask: Mask) -> None:
-        lanes.shadow.order_warps(lanes.active(mask))
+        lanes.order_warps(mask)
         _, active = by_warp(lanes, np.zeros((1, 1), BOOL), mask)
         leader = to_lanes(np.argmax(active, axis=-1).astype(U4))
         store(leader)
