@@ -298,7 +298,9 @@ class _Access:
     def _pieces(self, values: Sequence[Array]) -> NDArray[np.uint32]:
         """Return what is stored to each granule."""
         row, thread = self._lanes
-        lanes = np.stack([spread_to(each, self._shape)[row, thread] for each in values], axis=-1)
+        # Registers of one width may hold their bits in different types.
+        bits = [each.view(f"u{each.itemsize}") for each in values]
+        lanes = np.stack([spread_to(each, self._shape)[row, thread] for each in bits], axis=-1)
         parts = lanes.view(np.uint8).view(f"u{self._words.granule_bytes}")
         return np.asarray(parts.reshape(-1).astype(np.uint32))
 
