@@ -1,0 +1,23 @@
+"""What the documentation says is executed."""
+
+from __future__ import annotations
+
+from ci.simulator.coverage import coverage
+from ci.simulator.ops import decoder_of
+from ci.simulator.parser import parse
+from scripts.simulator_coverage import PAGE, with_table
+from tests.simulator.ptx_text import entry
+
+
+def test_the_page_lists_the_opcodes_that_are_executed() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_table(page) == page, "run python -m scripts.simulator_coverage"
+
+
+def test_every_opcode_that_a_decoder_exists_for_is_in_one_group() -> None:
+    groups = coverage()
+    listed = [opcode for opcodes in groups.values() for opcode in opcodes]
+    assert {"add", "wmma", "bar", "call", "bra", "fns", "set"} <= set(listed)
+    assert "wgmma" not in listed
+    kernel = parse(entry("wgmma.fence.sync.aligned;", "")).kernels["k"]
+    assert decoder_of(kernel.instructions[0]) is None
