@@ -1,7 +1,8 @@
 """Runs the check on every planted fault and says what it found.
 
-``python -m scripts.planted_faults`` takes some minutes. Writes ``docs/data/planted-faults.json`` and ``docs/planted-faults.md``. The catalogue was committed
-before any detector was run on it; misses stay listed.
+``python -m scripts.planted_faults`` takes some minutes. It writes ``docs/data/planted-faults.json``
+and ``docs/planted-faults.md``. The catalogue was committed before any detector was run on it;
+misses stay listed.
 """
 
 from __future__ import annotations
