@@ -57,6 +57,12 @@ class Matrix:
         """Return the matrix as a [rows, columns] view of its memory, as ``dtype`` is kept."""
         return read_as(self.buffer(), self.shape, self.layout, self.leading_dimension)
 
+    def is_unwritten(self) -> bool:
+        """Return whether the buffer is poison from end to end."""
+        dtype = dtypes.DTYPES[self.dtype]
+        bits = self.buffer().view(f"u{dtype.storage.itemsize}")
+        return bits.size > 0 and bool(bits[0] == dtype.poison and (bits == dtype.poison).all())
+
     def numbers(self) -> Floats:
         """Return the matrix's elements as numbers, [rows, columns]: a copy, unless float32."""
         values: Floats = dtypes.numbers(self.logical(), self.dtype)  # type: ignore[assignment]

@@ -107,6 +107,7 @@ def _arguments(
             data=data,
             misalignment_bytes=matrix.misalignment * data.itemsize,
             scratch=operand.access is Access.SCRATCH,
+            initialised=not matrix.is_unwritten(),
         )
         known[f"ld{operand.name.lower()}"] = np.int32(matrix.leading_dimension)
     for name, value in scalars.items():

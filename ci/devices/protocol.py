@@ -26,6 +26,8 @@ class Buffer:
     """The address of element 0 modulo 256; 0 is what an allocator gives."""
     scratch: bool = False
     """Whether its elements mean nothing before and after: a device need not carry them over."""
+    initialised: bool = True
+    """Whether its elements were written: a kernel may not read what neither it nor others wrote."""
 
 
 Argument = Buffer | np.generic

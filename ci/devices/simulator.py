@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ci import simulator
 from ci.devices import errors
@@ -44,13 +45,17 @@ class SimulatorDevice:
 
     def run(self, built: BuiltStage, steps: Sequence[StepLaunch], *, count: bool) -> Execution:
         """Execute the launches of a stage; see ``ci.devices.protocol.Device.run``."""
-        return merged([self._step(built, step, count=count, sample=False) for step in steps])
+        written = _Written()
+        return merged([self._step(built, step, written, count=count) for step in steps])
 
     def sample(self, built: BuiltStage, steps: Sequence[StepLaunch]) -> Execution:
         """Count from a few blocks; see ``ci.devices.protocol.SamplingDevice.sample``."""
-        return merged([self._step(built, step, count=True, sample=True) for step in steps])
+        return merged([self._step(built, step, None, count=True) for step in steps])
 
-    def _step(self, built: BuiltStage, step: StepLaunch, *, count: bool, sample: bool) -> Execution:
+    def _step(
+        self, built: BuiltStage, step: StepLaunch, written: _Written | None, *, count: bool
+    ) -> Execution:
+        """Execute one launch: without ``written`` only a sample of its blocks."""
         kernel = built.ptx_kernels[step.variant]
         launch = step.launch
         load, store = self._widths.get(step.variant, (frozenset(), frozenset()))
@@ -60,11 +65,11 @@ class SimulatorDevice:
                 kernel.symbol,
                 grid=launch.grid,
                 block=launch.block,
-                arguments=[_simulated(argument) for argument in step.arguments],
+                arguments=[_simulated(argument, written) for argument in step.arguments],
                 dynamic_shared_bytes=launch.dynamic_shared_bytes,
                 widths=simulator.SharedWidths(load=load, store=store),
                 count=count,
-                sample=sample,
+                sample=written is None,
             )
         except simulator.NotEmulatedError as error:
             raise errors.NotEmulatedError(str(error)) from error
@@ -98,12 +103,27 @@ class SimulatorDevice:
         return self._parsed[1]
 
 
-def _simulated(argument: Argument) -> simulator.Buffer | np.generic:
+class _Written:
+    """Which bytes of the operands were written, over the launches of a stage."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, NDArray[np.bool_]] = {}
+
+    def of(self, buffer: Buffer) -> NDArray[np.bool_] | None:
+        """Return the bytes of a buffer that were written; None: all of them."""
+        if buffer.initialised:
+            return None
+        address = buffer.data.ctypes.data
+        return self._known.setdefault(address, np.zeros(buffer.data.nbytes, np.bool_))
+
+
+def _simulated(argument: Argument, written: _Written | None) -> simulator.Buffer | np.generic:
     if isinstance(argument, Buffer):
         return simulator.Buffer(
             name=argument.name,
             data=argument.data,
             misalignment_bytes=argument.misalignment_bytes,
+            written=None if written is None else written.of(argument),
         )
     return argument
 

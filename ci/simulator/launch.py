@@ -225,6 +225,8 @@ class _Launch:
                 raise self._fail(f"{buffer.name} and {other.name} share memory")
         content = data.view(np.uint8) if data.size else np.zeros(0, np.uint8)
         region = self._lanes.memory.add(buffer.name, content, buffer.misalignment_bytes)
+        if buffer.written is not None:
+            region.begin_unwritten(buffer.written)
         self._written.append((buffer, region))
         return region
 
@@ -276,6 +278,9 @@ class _Launch:
         for buffer, region in self._written:
             if buffer.data.size:
                 buffer.data.view(np.uint8)[:] = region.content
+            written = region.written()
+            if buffer.written is not None and written is not None:
+                buffer.written[:] = written
         for name, region in self._variables.items():
             content = region.content.tobytes()
             if content != self._before.get(name):

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ci.simulator.sink import UNINITIALISED_GLOBAL
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -54,6 +56,7 @@ class Region:
         """Whether somebody wants to know of accesses."""
         self._storage = storage
         self._words: dict[np.dtype[Any], Array] = {}
+        self._written: Array | None = None
 
     def words(self, dtype: np.dtype[Any]) -> Array:
         """Return the storage, ``lead_bytes`` before the content included, as ``dtype``."""
@@ -61,6 +64,33 @@ class Region:
         if found is None:
             found = self._words[dtype] = self._storage.view(dtype)
         return found
+
+    def begin_unwritten(self, written: Array) -> None:
+        """Follow which bytes of the content were written, beginning with these."""
+        self._written = np.zeros(len(self._storage), np.bool_)
+        end = self.lead_bytes + self.size_bytes
+        self._written[self.lead_bytes : end] = written
+
+    def written(self) -> Array | None:
+        """Return which bytes of the content were written; None: all of them."""
+        if self._written is None:
+            return None
+        return self._written[self.lead_bytes : self.lead_bytes + self.size_bytes]
+
+    def note_written(self, offset: Array, mask: Mask, width_bytes: int) -> None:
+        """Take in a store of ``width_bytes`` a lane at offsets from the start of the storage."""
+        if self._written is not None:
+            for byte in range(width_bytes):
+                scatter(self._written, offset + byte, np.ones((1, 1), np.bool_), mask)
+
+    def unwritten(self, offset: Array, width_bytes: int) -> Array | None:
+        """Return at which of the offsets something was not written; None: nowhere."""
+        if self._written is None:
+            return None
+        known = self._written.take(offset)
+        for byte in range(1, width_bytes):
+            known &= self._written.take(offset + byte)
+        return None if known.all() else np.asarray(~known)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,6 +157,7 @@ class GlobalMemory:
         shadow = self._lanes.globals
         take = shadow.strong_read if strong else shadow.read
         for each in found:
+            self.check_written(pc, each, width)
             if each.region.watched:
                 take(pc, each.region, each.offset, self._lanes.spread(each.mask), width)
         if len(found) == 1 and found[0].mask is mask:
@@ -152,10 +183,24 @@ class GlobalMemory:
                 self._lanes.globals.write(
                     pc, located.region, located.offset, active, values, strong=strong
                 )
+            located.region.note_written(located.offset, located.mask, width * len(values))
             index = located.offset // width
             for element, value in enumerate(values):
                 words = located.region.words(value.dtype)
                 scatter(words, index + element if element else index, value, located.mask)
+
+    def check_written(self, pc: int, located: Located, width_bytes: int) -> None:
+        """Report lanes that read what neither the host nor a kernel wrote."""
+        region = located.region
+        unwritten = region.unwritten(located.offset, width_bytes)
+        if unwritten is None:
+            return
+        bad = self._lanes.both(located.mask, unwritten)
+        if bad.any():
+            shape = joint_shape(located.offset, bad)
+            first = int(spread_to(located.offset, shape)[spread_to(bad, shape)][0])
+            text = f"byte {first - region.lead_bytes} of {region.name}, which nothing wrote, read"
+            self._lanes.report(UNINITIALISED_GLOBAL, pc, bad, text)
 
     def locate(
         self, pc: int, address: Array, mask: Mask, width_bytes: int, verb: str

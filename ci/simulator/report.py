@@ -103,6 +103,8 @@ class Buffer:
     """One-dimensional, contiguous; read and written in place."""
     misalignment_bytes: int = 0
     """The address of element 0 modulo 256; 0 is what an allocator gives."""
+    written: NDArray[np.bool_] | None = None
+    """Which bytes hold something that was written, updated in place; None: all of them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

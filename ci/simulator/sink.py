@@ -18,6 +18,7 @@ WRITE_AFTER_WRITE = "write-after-write race"
 GLOBAL_READ_AFTER_WRITE = "global read-after-write race"
 GLOBAL_WRITE_AFTER_READ = "global write-after-read race"
 GLOBAL_WRITE_AFTER_WRITE = "global write-after-write race"
+UNINITIALISED_GLOBAL = "uninitialised global read"
 UNINITIALISED = "uninitialised shared read"
 
 

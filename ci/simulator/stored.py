@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ci.simulator.forms import unsigned
 from ci.simulator.memory import spread_to
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Stored(NamedTuple):
             return None
         threads = max(int(touches.thread.max()) + 1, *(v.shape[1] for v in self.values))
         shape = (blocks, threads)
-        each = np.stack([spread_to(value, shape) for value in self.values], axis=-1)
+        bits = [value.view(unsigned(value.dtype)) for value in self.values]
+        each = np.stack([spread_to(value, shape) for value in bits], axis=-1)
         parts = each.view(np.uint8).view(f"u{granule_bytes}")
         part = np.arange(len(touches.thread)) % touches.per_lane
         if touches.row is None:

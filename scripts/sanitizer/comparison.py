@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ci.simulator import Buffer, SimulatorError, parse, run
 from kernels.nvrtc import compile_text
@@ -15,7 +17,7 @@ from scripts.sanitizer.subjects import Subject
 OPTIONS = ("--std=c++17", "-ftz=true", "-lineinfo")
 _REASONS = {
     ("simulator", "initialisation"): "initcheck watches global memory alone",
-    ("sanitizer", "initialisation"): "the simulator takes every array as written by the host",
+    ("sanitizer", "initialisation"): "the simulator sees no unwritten read here",
     ("simulator", "race"): "racecheck watches shared memory alone, and what ran in this order",
     ("sanitizer", "race"): "the simulator reports no race between these accesses",
     ("simulator", "bounds"): "memcheck sees the end of an allocation, not of a shared array",
@@ -60,7 +62,9 @@ def simulated(subject: Subject) -> tuple[Found, ...]:
         grid=subject.grid,
         block=subject.block,
         arguments=[
-            Buffer(name=f"argument {n}", data=a.copy()) if isinstance(a, np.ndarray) else a
+            _buffer(n, a, unwritten=subject.unwritten and n == 0)
+            if isinstance(a, np.ndarray)
+            else a
             for n, a in enumerate(subject.arguments)
         ],
         dynamic_shared_bytes=subject.dynamic_shared_bytes,
@@ -76,6 +80,12 @@ def simulated(subject: Subject) -> tuple[Found, ...]:
         )
         for hazard in report.hazards
     )
+
+
+def _buffer(number: int, data: NDArray[Any], *, unwritten: bool) -> Buffer:
+    """Return a copy of an argument."""
+    written = np.zeros(data.nbytes, np.bool_) if unwritten else None
+    return Buffer(name=f"argument {number}", data=data.copy(), written=written)
 
 
 def rows(

@@ -85,6 +85,13 @@ FAULTS = (
         said="as if the kernel had read C, although beta = 0",
     ),
     Fault(
+        name="C is read where nothing was written",
+        source="sgemm/01_naive.cu",
+        old="alpha, acc, beta",
+        new="alpha, acc, beta != 2.0f ? C[at<false>(row, column, ldc)] > 0.0f ? beta : 0.0f : beta",
+        said="uninitialised global read",
+    ),
+    Fault(
         name="the tail of K is dropped",
         source="sgemm/03_shared_tile_16.cu",
         old="k0 < K; k0 += BK",

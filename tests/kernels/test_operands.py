@@ -61,6 +61,13 @@ def test_everything_but_the_elements_is_poison(
     assert (c.logical() == 1).all()
 
 
+def test_an_operand_is_unwritten_until_one_element_is_not_poison() -> None:
+    c = allocate("C", (3, 5), Layout.ROW, leading_dimension=7)
+    assert c.is_unwritten()
+    c.logical()[2, 4] = 0
+    assert not c.is_unwritten()
+
+
 def test_poison_is_a_signalling_nan() -> None:
     bits = np.array([POISON_BITS], dtype=np.uint32)
     quiet_bit = 1 << 22

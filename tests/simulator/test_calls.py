@@ -77,7 +77,7 @@ extern "C" __global__ void pointers(int *out) {
 }
 extern "C" __global__ void outside(int *out) {
     out[threadIdx.x] = 0;
-    if (threadIdx.x == 3) fill(out, 1 << 20 | 1);
+    if (threadIdx.x == 3) fill(out + 3, 1 << 20);
     fill(out + 40 * threadIdx.x, 0);
 }
 extern "C" __global__ void early(int *out) {

@@ -13,6 +13,7 @@ from ci.simulator.sink import (
     GLOBAL_READ_AFTER_WRITE,
     GLOBAL_WRITE_AFTER_READ,
     GLOBAL_WRITE_AFTER_WRITE,
+    WRITE_AFTER_WRITE,
 )
 from tests.simulator.cuda_text import module_of
 from tests.simulator.planted import HEAD, ints, launched, planted, seen
@@ -204,3 +205,22 @@ def test_only_what_a_kernel_may_write_is_watched() -> None:
     assert written_parameters(kernel) == {"k_param_3", "k_param_4"}
     anywhere = source.replace("out[", "table[1][")
     assert len(written_parameters(module_of(anywhere).kernels["k"])) == 5
+
+
+def test_vectors_of_unlike_elements_are_compared_bit_by_bit() -> None:
+    source = (
+        HEAD
+        + """k(float4* out, float x) {
+      float4 v = {0.f, x, __int_as_float(%s), 2.f};
+      __shared__ float4 s[1];
+      s[0] = v; // FOUND
+      __syncthreads();
+      out[0] = s[0].x == x ? s[0] : v; // FOUND
+    }"""
+    )
+    out, x = np.zeros(4, np.float32), np.float32(3)
+    assert seen(launched(source % "blockIdx.x", out, x, block=32)) == set()
+    faulty = source % "threadIdx.x"
+    found = seen(launched(faulty, out, x, block=32))
+    lines = sorted(line for _, line in planted(faulty, ""))
+    assert found == set(zip([WRITE_AFTER_WRITE, GLOBAL_WRITE_AFTER_WRITE], lines, strict=True))

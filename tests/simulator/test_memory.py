@@ -16,9 +16,9 @@ mov.u32 %r0, %tid.x; mad.wide.u32 %rd2, %r0, 4, %rd0; mad.wide.u32 %rd3, %r0, 4,
 TWO = ".param .u64 p0, .param .u64 p1"
 
 
-def pair(elements: int, **options: int) -> tuple[Buffer, Buffer]:
+def pair(elements: int, misalignment_bytes: int = 0) -> tuple[Buffer, Buffer]:
     data = np.arange(elements, dtype=np.uint32)
-    return Buffer(name="src", data=data, **options), Buffer(
+    return Buffer(name="src", data=data, misalignment_bytes=misalignment_bytes), Buffer(
         name="dst", data=np.full(32, 99, np.uint32)
     )
 

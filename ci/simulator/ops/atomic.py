@@ -110,13 +110,16 @@ def update(
     return old
 
 
-def _cells(lanes: Lanes, pc: int, dtype: DType, *, releases: bool) -> Cells:
+def _cells(lanes: Lanes, pc: int, dtype: DType, *, reads: bool, releases: bool) -> Cells:
     """Return a function that tells who watches, and gives (words, index, lanes) of the memory."""
     width = dtype.itemsize
 
     def in_global(where: Array, mask: Mask) -> list[tuple[Array, Array, Mask]]:
         located = lanes.memory.locate(pc, where, mask, width, "write")
         for each in located:
+            if reads:
+                lanes.memory.check_written(pc, each, width)
+            each.region.note_written(each.offset, each.mask, width)
             if each.region.watched:
                 active = lanes.spread(each.mask)
                 if releases:
@@ -153,9 +156,7 @@ def _atomic(code: Code, form: Form) -> Step:
     fetches = [code.fetch(source, dtype) for source in sources]
     address = address_of(code, target)
     windows = Windows(lanes)
-    width = dtype.itemsize
-
-    cells = _cells(lanes, pc, dtype, releases=releases)
+    cells = _cells(lanes, pc, dtype, reads=name != "exch", releases=releases)
 
     def step(mask: Mask) -> None:
         where = address()
@@ -166,7 +167,7 @@ def _atomic(code: Code, form: Form) -> Step:
             if reached == "local":
                 raise not_emulated(form.instruction)
             if lanes.counters is not None:
-                lanes.counters.atomic_access(pc, reached, local, there, width)
+                lanes.counters.atomic_access(pc, reached, local, there, dtype.itemsize)
             for words, index, keep in cells(reached, local, there):
                 chosen = lanes.spread(keep)
                 at, *given = (spread_to(v, chosen.shape)[chosen] for v in (index, *values))
