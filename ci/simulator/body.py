@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 ENDS_RUN = frozenset({"bra", "brx", "call", "ret", "exit"})
 """Opcodes behind which a straight run of instructions ends."""
+_LEADS_ON = ENDS_RUN | {"bar", "barrier"}
+"""Behind a barrier, too, lanes may go on at other times than they came."""
 DEPTH_MAX = 100
 """Braces in braces; a compiler writes one or two."""
 
@@ -259,7 +261,7 @@ class Body:
     def _finished(self) -> tuple[Instruction, ...]:
         targets = [self._targets(draft) for draft in self._drafts]
         leaders = {0, *(pc for each in targets for pc in each)}
-        leaders |= {pc + 1 for pc, draft in enumerate(self._drafts) if draft.opcode in ENDS_RUN}
+        leaders |= {pc + 1 for pc, d in enumerate(self._drafts) if d.opcode in _LEADS_ON}
         return tuple(
             Instruction(
                 pc=pc,

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ci.simulator.barriers import waited_at
 from ci.simulator.body import ENDS_RUN, callee_of
 from ci.simulator.ptx import Instruction, Kernel, Target, Vector
+
+_GOES_ON = ("call", "bar", "barrier")
+"""Opcodes behind which lanes go on later."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +47,7 @@ class Run:
         leave = self.leave
         if leave is None:
             return (self.following,)
-        on = leave.guard is not None or leave.opcode == "call"
+        on = leave.guard is not None or leave.opcode in _GOES_ON
         return (*self.targets, *self.entries, *((self.following,) if on else ()))
 
 
@@ -53,7 +57,7 @@ def leaves(instruction: Instruction, kernel: Kernel) -> bool:
         # What is not in the module is an instruction of the machine's, such as vprintf.
         name = callee_of(instruction)
         return name in kernel.functions if name else bool(kernel.functions)
-    return instruction.opcode in ENDS_RUN
+    return instruction.opcode in ENDS_RUN or instruction.pc in waited_at(kernel)
 
 
 def entries_of(instruction: Instruction, kernel: Kernel) -> tuple[int, ...]:

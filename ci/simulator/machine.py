@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ci.simulator.barriers import Barriers
 from ci.simulator.errors import LaunchError, StepLimitError
 from ci.simulator.waiting import Waiting
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from ci.simulator.forms import Mask
     from ci.simulator.program import Program
     from ci.simulator.ptx import Instruction
+
+
+_NOBODY = np.zeros((1, 1), np.bool_)
 
 
 class Machine:
@@ -37,6 +41,7 @@ class Machine:
         self._lanes = program.lanes
         self._limit = step_limit
         self._waiting = Waiting(program)
+        self._barriers = Barriers(self._lanes, program.code.slots)
         self._loop: Instruction | None = None
         """The last branch that went back."""
 
@@ -53,6 +58,7 @@ class Machine:
         steps_left = self._limit
         waiting = self._waiting
         waiting.begin_slice()
+        self._barriers.begin_slice()
         while pc is not None:
             run = program.runs.get(pc)
             if run is None:
@@ -72,7 +78,7 @@ class Machine:
         """Return the registers that waiting lanes still need."""
         runs, calls = self._program.runs, self._program.calls
         kept = 0
-        for key in self._lanes.elsewhere:
+        for key in (*self._lanes.elsewhere, *(key for key, _ in self._barriers.waiting())):
             kept |= calls.needed(key[:-1])
             if key[-1] in runs:
                 kept |= runs[key[-1]].needed
@@ -111,10 +117,16 @@ class Machine:
             return self._next(target, mask)
         if opcode == "brx":
             return self._choose(run, leave, mask)
+        if opcode in ("bar", "barrier"):
+            key = (*calls.path, run.following)
+            meeting = self._program.meetings[leave.pc]
+            for on, lanes in self._barriers.arrive(meeting, leave, key, mask):
+                self._wait(on, lanes)
+            return self._next(None, None)
         if opcode == "call":
             return self._call(run, leave, mask)
         if opcode == "ret" and calls.path:
-            path, pc = calls.leave(mask, whole=not self._lanes.elsewhere)
+            path, pc = calls.leave(mask, whole=self._alone())
             self._lanes_inside(path)
             return self._next(pc, mask)
         return self._next(None, None)
@@ -122,13 +134,17 @@ class Machine:
     def _call(self, run: Run, leave: Instruction, mask: Mask) -> tuple[int | None, Mask]:
         calls, following = self._program.calls, self._program.runs.get(run.following)
         needed = 0 if following is None else following.needed
-        called = calls.enter(leave, mask, needed, alone=not self._lanes.elsewhere)
+        called = calls.enter(leave, mask, needed, alone=self._alone())
         path = calls.path
         for entry, lanes in called[1:]:
             self._wait((*path, leave.pc, entry, entry), lanes)
         entry, lanes = called[0]
         calls.path = (*path, leave.pc, entry)
         return self._next(entry, lanes)
+
+    def _alone(self) -> bool:
+        """Return whether the running lanes are all that are left."""
+        return not self._lanes.elsewhere and not self._barriers.waiting()
 
     def _choose(self, run: Run, leave: Instruction, mask: Mask) -> tuple[int | None, Mask]:
         """Send lanes to one of several places."""
@@ -152,11 +168,16 @@ class Machine:
         """Go on inside other calls than before."""
         calls = self._program.calls
         calls.path = path
-        calls.forget([path, *(key[:-1] for key in self._lanes.elsewhere)])
+        standing = [key for key, _ in self._barriers.waiting()]
+        calls.forget([path, *(key[:-1] for key in (*self._lanes.elsewhere, *standing))])
 
     def _next(self, pc: int | None, mask: Mask) -> tuple[int | None, Mask]:
         """Return who runs next, once the lanes in ``mask`` stand at ``pc`` (None: have exited)."""
         elsewhere, calls = self._lanes.elsewhere, self._program.calls
+        if pc is None and not elsewhere:
+            self._lanes.running = _NOBODY
+            for key, lanes in self._barriers.give_up():
+                self._wait(key, lanes)
         if not elsewhere:
             return pc, mask
         if pc is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ci.simulator.barriers import Meeting, decode
 from ci.simulator.calls import Calls
 from ci.simulator.code import Code
 from ci.simulator.flow import Effect, Run, bits, find_needed, leaves, runs_of
@@ -43,6 +44,8 @@ class Program:
         """Program counter of a guarded branch or exit → its predicate."""
         self.choices: dict[int, Fetch] = {}
         """Program counter of a branch to one of several places → which one."""
+        self.meetings: dict[int, Meeting | None] = {}
+        """Program counter of a barrier that lanes wait at → it, None if it is not emulated."""
         self._steps: list[Step] = []
         self._effects: list[Effect] = []
         for instruction in kernel.instructions:
@@ -107,7 +110,9 @@ class Program:
         self._effects.append(effect)
 
     def _decode_leave(self, instruction: Instruction) -> None:
-        if instruction.opcode == "call":
+        if instruction.opcode in ("bar", "barrier"):
+            self.meetings[instruction.pc] = decode(self.code, instruction)
+        elif instruction.opcode == "call":
             self.calls.add_call(instruction)
         elif instruction.opcode == "brx":
             try:

@@ -174,7 +174,7 @@ def test_unknown_instruction_is_refused_when_it_is_reached_and_only_then() -> No
     "instruction",
     [
         "mov.u32 %r0, %pm0;",
-        "bar.sync 1;",
+        "bar.sync 16;",
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0}, %rd1, %rd2, 1, 1, 1, 0, 0;",
         "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [%r2];",
         "cp.async.bulk.commit_group;",
@@ -191,7 +191,6 @@ def test_unknown_instruction_is_refused_when_it_is_reached_and_only_then() -> No
         "setmaxnreg.inc.sync.aligned.u32 240;",
         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;",
         "tensormap.cp_fenceproxy.global.shared::cta [%rd1], [%r1], 128;",
-        "bar.sync 0, 64;",
         "add.rn.bogus.f32 %f1, %f1, %f1;",
         "mul.wide.s64 %rd1, %rd2, %rd3;",
         "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 {%f0}, {%r0}, {%r1}, {%f0};",

@@ -59,9 +59,9 @@ def test_operands_take_every_form() -> None:
     )
 
 
-def test_leaders_are_targets_and_what_follows_a_branch() -> None:
+def test_leaders_are_targets_and_what_follows_a_branch_or_barrier() -> None:
     code = parse(SAMPLE).kernels["k"].instructions
-    assert [i.pc for i in code if i.leader] == [0, 2]
+    assert [i.pc for i in code if i.leader] == [0, 2, 8]
 
 
 def test_parameters_are_laid_out_by_their_own_alignment() -> None:
