@@ -125,7 +125,7 @@ def test_one_step_too_many_is_out_of_bounds_at_its_line(bench: Bench) -> None:
 
 
 def test_a_guard_one_too_wide_is_out_of_bounds(bench: Bench) -> None:
-    bench.edit("coalesced", "row >= M || column >= N", "row > M || column > N")
+    bench.edit("coalesced", "row >= M || column >= N", "row > M || column >= N")
     gate = bench.gate("coalesced")
     assert_incorrect(
         gate, "coalesced", r"out-of-bounds.*(sgemm/02_coalesced\.cu|include/blas\.cuh):\d+"
