@@ -8,6 +8,8 @@ from kernels.errors import ToleranceError
 
 FLOAT32_UNIT_ROUNDOFF = 2.0**-24
 """u of round-to-nearest float32 (dimensionless)."""
+BFLOAT16_UNIT_ROUNDOFF = 2.0**-8
+"""u of round-to-nearest bfloat16 (dimensionless)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

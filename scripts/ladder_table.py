@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import statistics
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci.results.model import CaseResult, Measurement, RunRecord, StageResult
+from ci.results.model import CaseResult, RunRecord, StageResult
 from ci.results.store import load_all, record_path, write_text
 from dashboards.formatting import significant
+from dashboards.timing import median_s
 from scripts import sweep_record
 from scripts.ladder_tables import ladder_tables
 from scripts.sweep_record import CPU, CUBLAS, SIZES, SizeSweep
@@ -165,7 +165,7 @@ def _stages(record: RunRecord | None) -> Sequence[StageResult]:
 
 
 def _time_figures(case: CaseResult, record: RunRecord) -> tuple[str, str, str, str]:
-    time_s, baseline_s = _median_s(case.cold), _median_s(case.baseline)
+    time_s, baseline_s = median_s(case.cold), median_s(case.baseline)
     if time_s is None:
         return (_DASH,) * 4
     flop_per_s = case.flops / time_s
@@ -231,10 +231,6 @@ def _shares(sweep: SizeSweep) -> str:
         f"At {last}, `{name}` reaches {100 * at_last[CUBLAS] / stages[name]:.1f} % of cuBLAS and "
         f"{100 * of_peak:.1f} % of the FP32 peak."
     )
-
-
-def _median_s(measurement: Measurement | None) -> float | None:
-    return statistics.median(measurement.samples_s) if measurement else None
 
 
 def _size(size: Mapping[str, int]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from ci.results.model import CaseResult, Measurement, RunRecord, StageResult
+from ci.results.model import CaseResult, RunRecord, StageResult
 from dashboards.formatting import significant
+from dashboards.timing import median_s
 
 COPY = "copy_bytes_per_s"
 ARCH = "sm_90"
@@ -53,14 +54,14 @@ def _table(cases: Sequence[CaseResult], timed: RunRecord, counted: RunRecord | N
 
 
 def _baseline_words(cases: Sequence[CaseResult]) -> str:
-    medians = [median for case in cases if (median := _median_s(case.baseline)) is not None]
+    medians = [median for case in cases if (median := median_s(case.baseline)) is not None]
     if not medians:
         return "; no baseline."
     return f"; baseline {significant(1e3 * statistics.median(medians))} ms."
 
 
 def _times(case: CaseResult, timed: RunRecord) -> tuple[str, ...]:
-    time_s, baseline_s = _median_s(case.cold), _median_s(case.baseline)
+    time_s, baseline_s = median_s(case.cold), median_s(case.baseline)
     if time_s is None:
         return (_DASH,) * 5
     rate = case.compulsory_bytes / time_s
@@ -99,10 +100,6 @@ def _counts(case: CaseResult, counted: RunRecord | None) -> tuple[str, ...]:
 
 def _stage(case: CaseResult, record: RunRecord) -> StageResult:
     return next(s for s in record.stages if (s.ladder, s.stage) == (case.ladder, case.stage))
-
-
-def _median_s(measurement: Measurement | None) -> float | None:
-    return statistics.median(measurement.samples_s) if measurement else None
 
 
 def _caption(timed: RunRecord, counted: RunRecord | None) -> str:

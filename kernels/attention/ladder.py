@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kernels.grids import along_y, cdiv
 from kernels.spec import (
     Access,
     CudaStage,
@@ -18,9 +19,6 @@ from kernels.spec import (
     perf,
 )
 from kernels.tolerance import FLOAT32_UNIT_ROUNDOFF, softmax_row
-
-GRID_Y_LIMIT = 65_535
-"""Most blocks a grid has along y and z."""
 
 HEAD_SIZES = (64, 128)
 ROWS = ("B", "H", "S", "D")
@@ -59,17 +57,6 @@ PROBLEM = Problem(
         check(B=1, H=3, S=67, D=128),
     ),
 )
-
-
-def cdiv(extent: int, step: int) -> int:
-    """Return how many steps cover an extent."""
-    return -(-extent // step)
-
-
-def along_y(blocks: int) -> tuple[int, int]:
-    """Return the grid's y and z for a number of blocks along y; kernels call ``block_y()``."""
-    layers = cdiv(blocks, GRID_Y_LIMIT)
-    return (cdiv(blocks, layers), layers)
 
 
 def tiles(columns: str, rows: str, width: str, threads: int) -> Callable[[Size, Tile], Launch]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kernels.grids import cdiv
 from kernels.spec import (
     Access,
     CudaStage,
@@ -14,9 +15,7 @@ from kernels.spec import (
     check,
     perf,
 )
-from kernels.tolerance import FLOAT32_UNIT_ROUNDOFF, zero_mean_dot_product
-
-BFLOAT16_UNIT_ROUNDOFF = 2.0**-8
+from kernels.tolerance import BFLOAT16_UNIT_ROUNDOFF, FLOAT32_UNIT_ROUNDOFF, zero_mean_dot_product
 
 PROBLEM = Problem(
     name="gemv",
@@ -47,7 +46,7 @@ PROBLEM = Problem(
 
 def warp_rows(size: Size, tile: Tile) -> Launch:
     """One row a warp, WARPS warps a block."""
-    blocks = -(-size["M"] // tile["WARPS"])
+    blocks = cdiv(size["M"], tile["WARPS"])
     return Launch(grid=(blocks, 1, 1), block=(32 * tile["WARPS"], 1, 1))
 
 
@@ -57,7 +56,7 @@ LADDER = Ladder(
         CudaStage(
             source="01_thread_per_row.cu",
             entry="gemv_thread_per_row",
-            launch=lambda size, _: Launch(grid=(-(-size["M"] // 256), 1, 1), block=(256, 1, 1)),
+            launch=lambda size, _: Launch(grid=(cdiv(size["M"], 256), 1, 1), block=(256, 1, 1)),
             idea="one thread computes one element of y, straight from the definition",
         ),
         CudaStage(

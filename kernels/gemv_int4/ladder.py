@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kernels.grids import cdiv
 from kernels.spec import (
     ARCHITECTURES,
     Access,
@@ -15,9 +16,7 @@ from kernels.spec import (
     check,
     perf,
 )
-from kernels.tolerance import FLOAT32_UNIT_ROUNDOFF, zero_mean_dot_product
-
-BFLOAT16_UNIT_ROUNDOFF = 2.0**-8
+from kernels.tolerance import BFLOAT16_UNIT_ROUNDOFF, FLOAT32_UNIT_ROUNDOFF, zero_mean_dot_product
 
 PROBLEM = Problem(
     name="gemv_int4",
@@ -33,7 +32,7 @@ PROBLEM = Problem(
     parameters=("M", "K", "Wq", "scales", "x", "y"),
     flops=lambda size: 2 * size["M"] * size["K"],
     compulsory_bytes=lambda size: (
-        size["M"] * (4 * -(-size["K"] // 8) + 2 * -(-size["K"] // 128))
+        size["M"] * (4 * cdiv(size["K"], 8) + 2 * cdiv(size["K"], 128))
         + 2 * (size["K"] + size["M"])
     ),
     compute="float32",
@@ -58,7 +57,7 @@ def whole_words(size: Size) -> str | None:
 
 def warp_rows(size: Size, tile: Tile) -> Launch:
     """ROWS rows a warp (one where the tile does not say), WARPS warps a block."""
-    blocks = -(-size["M"] // (tile["WARPS"] * tile.get("ROWS", 1)))
+    blocks = cdiv(size["M"], tile["WARPS"] * tile.get("ROWS", 1))
     return Launch(grid=(blocks, 1, 1), block=(32 * tile["WARPS"], 1, 1))
 
 
@@ -86,7 +85,7 @@ LADDER = Ladder(
             source="03_tensor_core.cu",
             entry="gemv_int4_tensor_core",
             launch=lambda size, tile: Launch(
-                grid=(-(-size["M"] // 16), 1, 1), block=(32 * tile["WARPS"], 1, 1)
+                grid=(cdiv(size["M"], 16), 1, 1), block=(32 * tile["WARPS"], 1, 1)
             ),
             tile={"WARPS": 8},
             tile_space={"WARPS": (2, 4, 8, 16)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kernels.grids import along_y, cdiv
 from kernels.spec import (
     Access,
     CudaStage,
@@ -18,9 +19,6 @@ from kernels.spec import (
 from kernels.tolerance import FLOAT32_UNIT_ROUNDOFF, zero_mean_dot_product
 
 BOTH = (Layout.ROW, Layout.COLUMN)
-GRID_Y_LIMIT = 65_535
-"""Most blocks a grid has along y and z."""
-
 PROBLEM = Problem(
     name="sgemm",
     title="C[M,N] = alpha * A[M,K] B[K,N] + beta * C, float32",
@@ -46,17 +44,6 @@ PROBLEM = Problem(
     ),
     transposed=(("M", "N"), ("A", "B")),
 )
-
-
-def cdiv(extent: int, step: int) -> int:
-    """Return how many steps cover an extent."""
-    return -(-extent // step)
-
-
-def along_y(blocks: int) -> tuple[int, int]:
-    """Return the grid's y and z for a number of blocks along y; kernels call ``block_y()``."""
-    layers = cdiv(blocks, GRID_Y_LIMIT)
-    return (cdiv(blocks, layers), layers)
 
 
 def block_tiles(size: Size, tile: Tile) -> Launch:

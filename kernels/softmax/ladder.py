@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kernels.grids import cdiv
 from kernels.spec import (
     Access,
     CudaStage,
@@ -45,10 +46,10 @@ MOST_THREADS = 1024
 
 def registers(size: Size, tile: Tile) -> Launch:
     """Threads for a whole row, as many rows as make a block of 256 threads or more."""
-    warps = min(-(-size["C"] // (128 * tile["VECTORS"])), MOST_THREADS // 32)
+    warps = min(cdiv(size["C"], 128 * tile["VECTORS"]), MOST_THREADS // 32)
     # A barrier of the block must be one of the row, so rows share a block only if a warp is a row.
     rows = 8 if warps == 1 else 1
-    return Launch(grid=(-(-size["R"] // rows), 1, 1), block=(32 * warps, rows, 1))
+    return Launch(grid=(cdiv(size["R"], rows), 1, 1), block=(32 * warps, rows, 1))
 
 
 LADDER = Ladder(
@@ -66,7 +67,7 @@ LADDER = Ladder(
             source="02_warp.cu",
             entry="softmax_warp",
             launch=lambda size, tile: Launch(
-                grid=(-(-size["R"] // tile["WARPS"]), 1, 1), block=(32 * tile["WARPS"], 1, 1)
+                grid=(cdiv(size["R"], tile["WARPS"]), 1, 1), block=(32 * tile["WARPS"], 1, 1)
             ),
             tile={"WARPS": 8},
             idea="a warp sees a row: shuffles in place of shared memory and barriers",
