@@ -159,13 +159,18 @@ def test_an_epilogue_that_ignores_beta_says_so(bench: Bench) -> None:
 
 
 def test_reading_the_result_at_beta_zero_is_incorrect(bench: Bench) -> None:
-    edit(
+    line = edit(
         bench.head / "kernels/include/blas.cuh",
         "const float old = beta == 0.0f ? 0.0f : *c;",
         "const float old = *c;",
     )
     gate = bench.gate("naive")
-    assert_incorrect(gate, "naive", r"NaN|nan")
+    assert_incorrect(
+        gate, "naive", rf"uninitialised global read at include/blas\.cuh:{line}\b.* of C\b"
+    )
+    for verdict in gate.verdicts("naive"):
+        said = " ".join(check.detail for check in verdict.wrong)
+        assert "NaN as if the kernel had read C, although beta = 0" in said
 
 
 def test_an_uncoalesced_load_names_counter_values_and_line(bench: Bench) -> None:
