@@ -113,18 +113,18 @@ class SharedShadow:
             self._settle()
             self._stored.clear()
             self._now += FIRST_EPOCH
-            self._warps += FIRST_EPOCH
-            self._ordered[:] = self._of_warps()
+            self._order_blocks(slice(None))
             self._join_rows()
         else:
             self._split_rows()
             passed = mask[:, 0]
-            self._now += np.where(passed, FIRST_EPOCH, 0)
-            self._warps += np.where(mask, FIRST_EPOCH, 0)
-            self._ordered[passed] = self._of_warps()[passed]
+            self._now[passed] += FIRST_EPOCH
+            self._order_blocks(passed)
 
-    def _of_warps(self) -> NDArray[np.int64]:
-        return np.repeat(self._warps, 32, axis=1)[:, : self._threads]
+    def _order_blocks(self, rows: slice | NDArray[np.bool_]) -> None:
+        # Later than any of their warps: marks of one granule may be of different warps.
+        latest = self._warps[rows].max(axis=1, keepdims=True) + FIRST_EPOCH
+        self._warps[rows] = self._ordered[rows] = latest
 
     def order_warps(self, mask: NDArray[np.bool_] | None) -> None:
         """Order lanes of each warp that execute an instruction together against each other.

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -103,6 +103,7 @@ def _lanes(
 
 @settings(deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 2))
+@example(711, 1)  # A warp that was ordered more often marks what another one writes later.
 def test_random_traces_show_what_the_slow_shadow_finds(seed: int, blocks: int) -> None:
     random = np.random.default_rng(seed)
     sink = HazardSink(
