@@ -23,6 +23,8 @@ class Planted:
     """A word of the finding's kind, for hazards; empty: only numbers are wrong."""
     at: tuple[str, ...] = ()
     """Texts of which the line that a finding should name holds one."""
+    shares: str = ""
+    """What a sentence about the wrong numbers must say, where that is written down beforehand."""
 
     @property
     def expected(self) -> str:
