@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ci.simulator.ptx import Address, Guard, Immediate, Instruction, Pair, Register, Vector
+from ci.simulator.ptx import Address, Guard, Immediate, Instruction, Pair, Register, Target, Vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ci.simulator.report import SharedWidths
 
 _SCALAR_BYTES = {f"{kind}{bits}": bits // 8 for kind in "busf" for bits in (8, 16, 32, 64)}
 _WORD_BYTES = 4
 _WIDEST_BYTES = 16
-_CONTROL = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "bar", "barrier"})
-_ENDS_EVERY_RUN = _CONTROL | {"membar", "fence", "atom", "red", "cp", "ldmatrix", "stmatrix"}
-_WITHOUT_RESULT = _CONTROL | {"membar", "fence", "st", "red", "cp"}
+_ELSEWHERE = frozenset({"global", "const", "param", "local"})
+_LEAVES = frozenset({"bra", "brx", "ret", "exit"})
+_WAITS = frozenset({"call", "trap", "bar", "barrier", "membar", "fence"})
+_ATOMIC = frozenset({"atom", "red"})
+_ENDS_EVERY_RUN = _WAITS | _ATOMIC | {"cp", "ldmatrix", "stmatrix"}
+_ENDS_SOME_RUN = _ENDS_EVERY_RUN | {"ld", "st"}
+_WITHOUT_RESULT = _LEAVES | _WAITS | {"st", "red", "cp"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,16 +48,32 @@ class _Series:
     scalar_bytes: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Access:
+    """A scalar access, and those of its series and 16 bytes that every way to it passes."""
+
+    pc: int
+    offset: int
+    above: tuple[_Access, ...]
+    """Since a run ended last, one for each offset, in the order of execution."""
+
+
+_Open = dict[_Series, dict[int, tuple[_Access, ...]]]
+"""Runs that have not ended: series → 16-byte unit of the offsets → its accesses so far."""
+
+
 def merged_accesses(
     instructions: Sequence[Instruction], widths: SharedWidths
 ) -> Mapping[int, MergedAccess]:
     """Return the merged access that an instruction is part of, by program counter.
 
-    Within a straight run of code, adjacent accesses of one base register and guard become one of
-    8 or 16 bytes if its offset is naturally aligned and that width occurs in the machine code.
-    A load of 16 bytes is also made for three of its four words. A run of loads ends at a store,
-    a run of stores at a load from shared memory, both where the base is redefined and at labels,
-    branches, barriers, atomics and copies.
+    Adjacent accesses of one base register and guard become one of 8 or 16 bytes, in place of the
+    first, if its offset is naturally aligned and that width occurs in the machine code. A load of
+    16 bytes is also made for three of its four words. A run of loads goes on behind branches, with
+    loads of one side only too, as long as every way to a load passes the first; it ends at a store
+    to shared memory, where the base is redefined, at barriers, atomics on shared memory and copies,
+    and where a branch leads back. A run of stores ends at labels, branches, loads from shared
+    memory and every atomic.
 
     Args:
         instructions: A kernel's, in order.
@@ -60,77 +82,144 @@ def merged_accesses(
     Source:
         Fitted to an H200 (``tests/data/ncu-h200``): without merging, a tiled product would show a
         third too many wavefronts; with widths that do not occur, a tree reduction some too few.
-        Three of four words: read off the machine code that NVRTC 13.0 makes for sm_90.
+        Three of four words, and loads behind branches: read off the machine code that NVRTC 13.0
+        makes for sm_90.
     """
     plan: dict[int, MergedAccess] = {}
-    for series, offsets in _series(instructions):
+    for series, accesses in _families(instructions):
         # Words are made of narrower accesses in any kernel.
         allowed = {_WORD_BYTES} | (widths.store if series.store else widths.load)
         for width in sorted(allowed, reverse=True):
             if width > series.scalar_bytes:
-                _merge(series, offsets, width, plan)
+                _merge(series, accesses, width, plan)
     return plan
 
 
 def _merge(
-    series: _Series, offsets: dict[int, int], width_bytes: int, plan: dict[int, MergedAccess]
+    series: _Series, accesses: Sequence[_Access], width_bytes: int, plan: dict[int, MergedAccess]
 ) -> None:
-    """Move what fills an aligned access of this width from ``offsets`` into ``plan``."""
+    """Add to ``plan`` what fills an aligned access of this width and is not in it yet."""
     size = series.scalar_bytes
     needed = width_bytes // size
     if not series.store and size == _WORD_BYTES and width_bytes == _WIDEST_BYTES:
         needed -= 1
-    for start in sorted({offset - offset % width_bytes for offset in offsets}):
-        parts = [part for part in range(start, start + width_bytes, size) if part in offsets]
-        if len(parts) < needed:
+    for first in accesses:
+        if first.pc in plan or _holds(first.above, first.offset):
             continue
-        pcs = {offsets.pop(part): part for part in parts}
-        first = min(pcs)
-        access = MergedAccess(first=first, width_bytes=width_bytes, skew_bytes=pcs[first] - start)
-        plan.update(dict.fromkeys(pcs, access))
+        start = first.offset - first.offset % width_bytes
+        parts = [
+            access
+            for access in accesses
+            if start <= access.offset < start + width_bytes
+            and access.pc not in plan
+            and (access is first or first in access.above)
+        ]
+        if len({part.offset for part in parts}) >= needed:
+            access = MergedAccess(
+                first=first.pc, width_bytes=width_bytes, skew_bytes=first.offset - start
+            )
+            plan.update(dict.fromkeys((part.pc for part in parts), access))
 
 
-def _series(instructions: Sequence[Instruction]) -> Iterator[tuple[_Series, dict[int, int]]]:
-    """Yield what may be merged: accesses of one run as offset → program counter."""
-    open_series: dict[_Series, dict[int, int]] = {}
+def _families(instructions: Sequence[Instruction]) -> Iterable[tuple[_Series, list[_Access]]]:
+    """Return what may be merged: accesses of a run and 16 bytes that the first one stands above."""
+    families: dict[int, tuple[_Series, list[_Access]]] = {}
+    entered_from = _entered_from(instructions)
+    left_open: dict[int, _Open] = {}
+    now_open: _Open = {}
     for instruction in instructions:
-        ended = _ended(instruction, open_series)
+        pc = instruction.pc
+        if instruction.leader:
+            now_open = _common([left_open.get(before, {}) for before in entered_from[pc]])
         access = _scalar_access(instruction)
+        for series in _ended(instruction, access, now_open):
+            del now_open[series]
         if access is not None:
             series, offset = access
-            if series.store and offset in open_series.get(series, {}):
-                ended |= {series}
-        for series in ended:
-            yield series, open_series.pop(series)
-        if access is not None:
-            series, offset = access
-            open_series.setdefault(series, {}).setdefault(offset, instruction.pc)
+            units = now_open.setdefault(series, {})
+            above = units.get(offset // _WIDEST_BYTES, ())
+            found = _Access(pc, offset, above)
+            families.setdefault((*above, found)[0].pc, (series, []))[1].append(found)
+            if not _holds(above, offset):
+                units[offset // _WIDEST_BYTES] = (*above, found)
         # Where a load overwrites its own base, the next one of that base is another run.
-        for series in _redefined(instruction, open_series):
-            yield series, open_series.pop(series)
-    yield from open_series.items()
+        for series in _redefined(instruction, now_open):
+            del now_open[series]
+        if pc + 1 == len(instructions) or instructions[pc + 1].leader:
+            left_open[pc] = now_open
+    return families.values()
 
 
-def _ended(instruction: Instruction, open_series: Mapping[_Series, object]) -> set[_Series]:
+def _entered_from(instructions: Sequence[Instruction]) -> Mapping[int, Sequence[int]]:
+    """Return the instructions before each leader: those that branch to it or fall through."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for instruction, following in pairwise(instructions):
+        if instruction.opcode in _LEAVES:
+            for operand in instruction.operands:
+                if isinstance(operand, Target):
+                    found[operand.pc].append(instruction.pc)
+        goes_on = instruction.guard is not None or instruction.opcode not in _LEAVES
+        if following.leader and goes_on:
+            found[following.pc].append(instruction.pc)
+    return found
+
+
+def _common(ways: Sequence[_Open]) -> _Open:
+    """Return the loads that are open on all ways to a place; those not walked yet have none."""
+    if not ways:
+        return {}
+    first, *others = ways
+    found: _Open = {}
+    for series, units in first.items():
+        if series.store or any(series not in other for other in others):
+            continue
+        found[series] = {
+            unit: _common_start([accesses, *(other[series].get(unit, ()) for other in others)])
+            for unit, accesses in units.items()
+        }
+    return found
+
+
+def _common_start(ways: Sequence[tuple[_Access, ...]]) -> tuple[_Access, ...]:
+    same = [each[0] for each in zip(*ways, strict=False) if len(set(each)) == 1]
+    return tuple(same)
+
+
+def _ended(
+    instruction: Instruction, access: tuple[_Series, int] | None, now_open: _Open
+) -> set[_Series]:
     """Return which series this instruction ends before it executes."""
-    if instruction.leader or instruction.opcode in _ENDS_EVERY_RUN:
-        return set(open_series)
-    if instruction.opcode == "st":
-        return {series for series in open_series if not series.store}
-    generic = not {"global", "const", "param", "local"}.intersection(instruction.modifiers)
-    if instruction.opcode == "ld" and generic:
-        return {series for series in open_series if series.store}
-    return set()
+    opcode = instruction.opcode
+    if opcode not in _ENDS_SOME_RUN:
+        return set()
+    elsewhere = not _ELSEWHERE.isdisjoint(instruction.modifiers)
+    stores = {series for series in now_open if series.store}
+    if opcode in _ENDS_EVERY_RUN:
+        return stores if elsewhere and opcode in _ATOMIC else set(now_open)
+    if opcode == "ld":
+        return set() if elsewhere else stores
+    if elsewhere:
+        return set()
+    ended = set(now_open) - stores
+    if access is not None:
+        series, offset = access
+        if _holds(now_open.get(series, {}).get(offset // _WIDEST_BYTES, ()), offset):
+            ended.add(series)
+    return ended
 
 
-def _redefined(instruction: Instruction, open_series: Mapping[_Series, object]) -> set[_Series]:
+def _holds(accesses: Sequence[_Access], offset: int) -> bool:
+    return any(offset == access.offset for access in accesses)
+
+
+def _redefined(instruction: Instruction, now_open: _Open) -> set[_Series]:
     """Return which series have a base or guard that this instruction writes."""
-    if not open_series or instruction.opcode in _WITHOUT_RESULT or not instruction.operands:
+    if not now_open or instruction.opcode in _WITHOUT_RESULT or not instruction.operands:
         return set()
     written = _register_names(instruction.operands[0])
     return {
         series
-        for series in open_series
+        for series in now_open
         if series.base in written or (series.guard and series.guard.register.name in written)
     }
 

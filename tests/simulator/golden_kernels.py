@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ci.simulator import Buffer, Module, Report, SharedWidths, parse, run
+from ci.simulator.merging import merged_accesses
 from ci.static.disassembly import Disassembly, disassemble, shared_widths
 from kernels.nvrtc import compile_text
 from tests.simulator.ncu_golden import GOLDEN
@@ -95,3 +97,33 @@ def arguments_of(kernel: str, side: int) -> list[np.ndarray | np.generic]:
     if kernel == "stencil5":
         return [source, target, np.int32(90), np.int32(100)]
     return [source, target, extent]
+
+
+def static_widths(program: Program, kernel: str) -> Counter[str]:
+    """Return the shared-memory accesses of a kernel's PTX after merging, named as in SASS."""
+    instructions = program.module.kernels[kernel].instructions
+    plan = merged_accesses(instructions, program.widths(kernel))
+    found: Counter[str] = Counter()
+    for instruction in instructions:
+        merged = plan.get(instruction.pc)
+        if instruction.opcode not in {"ld", "st"} or "shared" not in instruction.modifiers:
+            continue
+        if merged is None:
+            components = {"v2": 2, "v4": 4}.get(instruction.modifiers[-2], 1)
+            width = components * int(instruction.modifiers[-1][1:])
+        elif merged.first == instruction.pc:
+            width = 8 * merged.width_bytes
+        else:
+            continue
+        name = "LDS" if instruction.opcode == "ld" else "STS"
+        found[name if width <= 32 else f"{name}.{width}"] += 1
+    return found
+
+
+def shared_accesses(program: Program, kernel: str) -> dict[str, int]:
+    """Return the shared-memory accesses in a kernel's machine code."""
+    return {
+        opcode: count
+        for opcode, count in program.disassembly[kernel].items()
+        if opcode.split(".")[0] in {"LDS", "STS"}
+    }

@@ -105,10 +105,14 @@ def test_arithmetic_between_the_accesses_does_not_matter() -> None:
     "between",
     [
         "st.shared.f32 [%r2], %f1;",
-        "st.global.f32 [%r2], %f1;",
+        "st.f32 [%r2], %f1;",
         "bar.sync 0;",
+        "atom.add.u32 %r3, [%r2], 1;",
         "atom.shared.add.u32 %r3, [%r2], 1;",
-        "@%p1 bra LABEL;\nLABEL:",
+        "LABEL:\n@%p1 bra LABEL;",
+        "LABEL:\nadd.f32 %f9, %f0, %f0;\n@%p1 bra LABEL;",
+        "@%p1 bra LABEL;\nst.shared.f32 [%r2], %f1;\nLABEL:",
+        "@%p1 bra LABEL;\nmov.u32 %r1, %r2;\nLABEL:",
         "add.s32 %r1, %r1, 16;",
         "ld.shared.u32 %r1, [%r2];",
     ],
@@ -119,7 +123,27 @@ def test_a_run_of_loads_ends_at(between: str) -> None:
 
 @pytest.mark.parametrize(
     "between",
-    ["ld.shared.f32 %f2, [%r2];", "ld.shared.v4.f32 {%f2,%f3,%f4,%f5}, [%r2];", "bar.sync 0;"],
+    [
+        "st.global.f32 [%r2], %f1;",
+        "red.global.add.f32 [%r2], %f1;",
+        "@%p1 bra LABEL;\nLABEL:",
+        "@%p1 bra LABEL;\nst.global.f32 [%r2], %f1;\nLABEL:",
+        "bra.uni LABEL;\nLABEL:",
+        "@%p1 ret;",
+    ],
+)
+def test_a_run_of_loads_goes_on_behind(between: str) -> None:
+    assert [width for width, _, _ in _groups(f"{_loads(0)}\n{between}\n{_loads(4)}")] == [8]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "@%p1 bra LABEL;\nLABEL:",
+        "ld.shared.f32 %f2, [%r2];",
+        "ld.shared.v4.f32 {%f2,%f3,%f4,%f5}, [%r2];",
+        "bar.sync 0;",
+    ],
 )
 def test_a_run_of_stores_ends_at(between: str) -> None:
     assert _groups(f"{_stores(0)}\n{between}\n{_stores(4)}") == []

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
 from ci.simulator import Buffer, Counts, run
-from ci.simulator.merging import merged_accesses
-from tests.simulator.golden_kernels import Program, arguments_of, compiled, launch
+from tests.simulator.golden_kernels import (
+    arguments_of,
+    compiled,
+    launch,
+    shared_accesses,
+    static_widths,
+)
 from tests.simulator.ncu_golden import launches, patterns
 
 _SUITE = launches("suite.csv")
@@ -88,27 +91,6 @@ def test_without_the_widths_of_the_machine_code_a_tiled_product_shows_a_third_to
     assert 3 * report.totals.shared_load_wavefronts == 4 * wavefronts
 
 
-def _static_widths(program: Program, kernel: str) -> Counter[str]:
-    """Return the shared-memory accesses of a kernel's PTX after merging, named as in SASS."""
-    instructions = program.module.kernels[kernel].instructions
-    plan = merged_accesses(instructions, program.widths(kernel))
-    found: Counter[str] = Counter()
-    for instruction in instructions:
-        merged = plan.get(instruction.pc)
-        if instruction.opcode not in {"ld", "st"} or "shared" not in instruction.modifiers:
-            continue
-        if merged is None:
-            components = {"v2": 2, "v4": 4}.get(instruction.modifiers[-2], 1)
-            width = components * int(instruction.modifiers[-1][1:])
-        elif merged.first == instruction.pc:
-            width = 8 * merged.width_bytes
-        else:
-            continue
-        name = "LDS" if instruction.opcode == "ld" else "STS"
-        found[name if width <= 32 else f"{name}.{width}"] += 1
-    return found
-
-
 # ptxas peels the first round of mm_cpasync's loop, which the PTX does not show.
 _PEELED = {"mm_cpasync"}
 _KERNELS = [
@@ -120,9 +102,4 @@ _KERNELS = [
 @pytest.mark.parametrize(("source", "kernel"), [k for k in _KERNELS if k[1] not in _PEELED])
 def test_merged_accesses_are_those_of_the_machine_code(source: str, kernel: str) -> None:
     program = compiled(source)
-    machine_code = {
-        opcode: count
-        for opcode, count in program.disassembly[kernel].items()
-        if opcode.split(".")[0] in {"LDS", "STS"}
-    }
-    assert _static_widths(program, kernel) == machine_code
+    assert static_widths(program, kernel) == shared_accesses(program, kernel)
