@@ -1,8 +1,9 @@
-"""Compares the simulator's counters of every stage with Nsight Compute's, number by number.
+"""Counts every stage with the simulator and with Nsight Compute, for a comparison.
 
 ``python -m scripts.ncu_stages predict FOLDER`` simulates every stage at both check sizes of its
-ladder, anywhere, and writes ``predicted-N.json``; ``profile FOLDER`` runs ncu on a machine with a
-GPU and writes ``profiled-N.csv``; ``compare FOLDER`` reads both and writes a table, ``ncu.md``.
+ladder, anywhere, and writes ``predicted-N.json``, to be committed before ``profile FOLDER`` runs
+ncu on a machine with a GPU and writes ``profiled-N.csv``; ``recount FOLDER`` simulates again and
+writes ``recounted-N.json``. ``scripts.ncu_table`` makes a page of them.
 """
 
 from __future__ import annotations
@@ -43,24 +44,22 @@ Counts = Mapping[str, int]
 
 
 def main() -> int:
-    """Predict, profile, or compare and return 1 if a number differs."""
+    """Predict, profile or recount."""
     action, folder = sys.argv[1], Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    if action == "predict":
-        return predict(folder)
     if action == "profile":
         return max(profile(folder / f"profiled-{number}.csv", number) for number in SIZES)
-    return compare(folder)
+    return count(folder, {"predict": "predicted", "recount": "recounted"}[action])
 
 
-def predict(folder: Path) -> int:
-    """Write the simulator's counters of every stage."""
+def count(folder: Path, kind: str) -> int:
+    """Write the simulator's counters of every stage to ``kind-N.json``."""
     names = [rung.name for rung in rungs()]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for number in SIZES:
             found = list(pool.map(simulate, range(len(names)), [number] * len(names)))
             document = json.dumps(dict(zip(names, found, strict=True)), indent=1)
-            (folder / f"predicted-{number}.json").write_text(document + "\n", encoding="utf-8")
+            (folder / f"{kind}-{number}.json").write_text(document + "\n", encoding="utf-8")
     return 0
 
 
@@ -90,33 +89,6 @@ def profile(path: Path, number: int) -> int:
     if done.returncode != 0:
         print(done.stdout[-2000:], done.stderr[-2000:])
     return done.returncode
-
-
-def compare(folder: Path) -> int:
-    """Write the table and return 1 if a number differs."""
-    rows, differing, total = [], 0, 0
-    for number in SIZES:
-        predicted = json.loads((folder / f"predicted-{number}.json").read_text(encoding="utf-8"))
-        launches = iter(read((folder / f"profiled-{number}.csv").read_text(encoding="utf-8")))
-        for rung in rungs():
-            steps = [next(launches) for _ in rung.stage.steps(rung.ladder.problem)]
-            theirs = {counter: sum(step[counter] for step in steps) for counter in METRICS}
-            ours = predicted[rung.name]
-            off = [c for c in METRICS if ours[c] != theirs[c]]
-            total += len(METRICS)
-            differing += len(off)
-            said = "; ".join(f"{c}: {ours[c]:,} against {theirs[c]:,}" for c in off)
-            size = " x ".join(str(extent) for extent in rung.check_size(number).values())
-            rows.append(f"| `{rung.name}` | {size} | {len(METRICS) - len(off)} | {said} |")
-    head = (
-        f"{total - differing} of {total} counters are equal "
-        f"({100 * (total - differing) / total:.1f} %).\n\n"
-        f"| stage | size | equal, of {len(METRICS)} | simulator against profiler where not |\n"
-        "|---|---|---:|---|\n"
-    )
-    (folder / "ncu.md").write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
-    print(head.splitlines()[0])
-    return int(differing > 0)
 
 
 def read(table: str) -> list[Counts]:
