@@ -160,16 +160,16 @@ def _repeating(rows: Sequence[Row], pairs: Sequence[Twice]) -> list[str]:
     unsteady = sum(each in known for each in missed)
     return [
         (
-            f"Of the {len(pairs) * len(METRICS)} counters of the SGEMM ladder that were profiled twice "
-            f"at {pairs[0].size}, {len(differing)} differ between the two profiles of the same launch "
-            f"({said})."
+            f"Of the {len(pairs) * len(METRICS)} counters of the SGEMM ladder that were profiled "
+            f"twice at {pairs[0].size}, {len(differing)} differ between the two profiles of the "
+            f"same launch ({said})."
         ),
         f"Of those that repeat, {sum(steady)} of {len(steady)} equal the simulator's"
         + (f"; {changed}, of another tile by now, left out." if changed else "."),
         (
-            f"Of the {len(missed)} below that are not equal, {unsteady} are among those that did not "
-            f"repeat; the other {len(missed) - unsteady} were profiled once. All {len(missed)} are "
-            f"{' and '.join(sorted({counter for *_, counter in missed}))}."
+            f"Of the {len(missed)} below that are not equal, {unsteady} are among those that did "
+            f"not repeat; the other {len(missed) - unsteady} were profiled once. All "
+            f"{len(missed)} are {' and '.join(sorted({counter for *_, counter in missed}))}."
         ),
     ]
 
