@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ci.simulator.listing import Listing
 from ci.simulator.marks import (
     FIRST_EPOCH,
     LONG_AGO,
@@ -28,19 +29,13 @@ from ci.simulator.sink import (
 from ci.simulator.stored import Stored, differing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
     from numpy.typing import NDArray
 
-    Values = Sequence[NDArray[Any]] | None
-    Check = Callable[[int, Touches, Values], None]
-    Access = tuple[Check, int, Touches]
+    from ci.simulator.listing import Values
 
 _WORD_BYTES = 4
-# Loops repeat their touches and whole epochs; what an earlier loop left behind need not stay.
+# Loops repeat their touches; what an earlier loop left behind need not stay.
 _MOST_REMEMBERED = 1024
-_LONGEST_LIST = 4096
 
 
 class SharedShadow:
@@ -57,9 +52,8 @@ class SharedShadow:
     the warp is a race between warps, or lanes that only a part of their warp waited for.
 
     Two things keep this cheap. One row of marks stands for all blocks of a slice until an access
-    or a barrier differs between blocks. And accesses are only listed until their epoch ends:
-    a list without races has none when a loop repeats it, for races lie within an epoch and what
-    is written stays written.
+    or a barrier differs between blocks. And accesses are only listed until their epoch ends
+    (``Listing``).
     """
 
     def __init__(self, shared_bytes: int, sink: HazardSink) -> None:
@@ -81,12 +75,8 @@ class SharedShadow:
         self._granules = -(-self._bytes // _WORD_BYTES)
         self._begin_rows()
         self._known_touches: dict[tuple[int, bytes, bytes], Touches] = {}
-        self._listed: list[Access] = []
-        self._values: list[Values] = []
+        self._list = Listing()
         self._stored: deque[Stored] = deque(maxlen=256)
-        self._harmless: set[tuple[Access, ...]] = set()
-        self._is_listing = True
-        self._suspects = 0
 
     def _begin_rows(self) -> None:
         """Let one row without marks stand for all blocks."""
@@ -137,8 +127,8 @@ class SharedShadow:
         address = np.zeros((1, 1) if mask is None else (len(mask), 1), np.int64)
         touches = self._touches(address, mask, self._granule_bytes)
         entry = (self._order, 0, touches)
-        if not (self._listed and self._listed[-1] == entry):
-            self._take(*entry)
+        if not self._list.ends_with(entry):
+            self._list.take(*entry)
 
     def read(
         self,
@@ -155,7 +145,7 @@ class SharedShadow:
             mask: Active lanes, broadcastable; None: every thread.
             width_bytes: Bytes per lane.
         """
-        self._take(self._check_read, pc, self._touches(address, mask, width_bytes))
+        self._list.take(self._check_read, pc, self._touches(address, mask, width_bytes))
 
     def write(
         self,
@@ -165,7 +155,7 @@ class SharedShadow:
         width_bytes: int,
         values: Values = None,
     ) -> None:
-        """Take in a store, or an asynchronous copy that completes; arguments as in ``read``.
+        """Take in a store; arguments as in ``read``.
 
         Args:
             pc: The instruction.
@@ -174,7 +164,7 @@ class SharedShadow:
             width_bytes: As in ``read``.
             values: What is stored, one array per element; None: every lane's differs.
         """
-        self._take(self._check_write, pc, self._touches(address, mask, width_bytes), values)
+        self._list.take(self._check_write, pc, self._touches(address, mask, width_bytes), values)
 
     def start_copy(
         self,
@@ -183,8 +173,19 @@ class SharedShadow:
         mask: NDArray[np.bool_] | None,
         width_bytes: int,
     ) -> None:
-        """Take in the destination of an asynchronous copy, which is not written yet."""
-        self._take(self._check_copy, pc, self._touches(address, mask, width_bytes))
+        """Take in an asynchronous copy that begins; ``Pending`` tells who meets it under way."""
+        self._list.take(self._check_copy, pc, self._touches(address, mask, width_bytes))
+
+    def end_copy(
+        self,
+        pc: int,
+        address: NDArray[np.int64],
+        mask: NDArray[np.bool_] | None,
+        width_bytes: int,
+        values: Values = None,
+    ) -> None:
+        """Take in an asynchronous copy that arrives; arguments as in ``write``."""
+        self._list.take(self._record_write, pc, self._touches(address, mask, width_bytes), values)
 
     def atomic(
         self,
@@ -194,40 +195,12 @@ class SharedShadow:
         width_bytes: int,
     ) -> None:
         """Take in an atomic operation; one on a word that no thread wrote is not reported."""
-        self._take(self._check_atomic, pc, self._touches(address, mask, width_bytes))
-
-    def _take(self, check: Check, pc: int, touches: Touches, values: Values = None) -> None:
-        if not self._is_listing:
-            check(pc, touches, values)
-            return
-        self._listed.append((check, pc, touches))
-        self._values.append(values)
-        if len(self._listed) == _LONGEST_LIST:
-            self._catch_up()
+        self._list.take(self._check_atomic, pc, self._touches(address, mask, width_bytes))
 
     def _settle(self) -> None:
         """Check the listed accesses of the epoch that ends."""
-        accesses = tuple(self._listed)
-        if accesses and accesses not in self._harmless:
-            before = self._suspects
-            self._catch_up()
-            if self._suspects == before:
-                if len(self._harmless) == _MOST_REMEMBERED:
-                    self._harmless.clear()
-                self._harmless.add(accesses)
-        self._clear_list()
-        self._is_listing = len(self._now) == 1
-
-    def _catch_up(self) -> None:
-        """Check the listed accesses, and the following ones of this epoch at once."""
-        for (check, pc, touches), values in zip(self._listed, self._values, strict=True):
-            check(pc, touches, values)
-        self._clear_list()
-        self._is_listing = False
-
-    def _clear_list(self) -> None:
-        self._listed.clear()
-        self._values.clear()
+        self._list.settle()
+        self._list.postpones = len(self._now) == 1
 
     def _order(self, _: int, touches: Touches, __: Values) -> None:
         row = 0 if touches.row is None else touches.row
@@ -252,11 +225,16 @@ class SharedShadow:
         self._check(WRITE_AFTER_WRITE, pc, touches, self._atomics, "written")
         self._writes.lanes.record(touches, self._lane_epoch(touches), pc)
 
+    def _record_write(self, pc: int, touches: Touches, values: Values) -> None:
+        self._stored.append(Stored(touches, values))
+        self._record(self._writes, pc, touches)
+
     def _check_copy(self, pc: int, touches: Touches, _: Values) -> None:
         now = "overwritten by a copy"
         self._check(WRITE_AFTER_READ, pc, touches, self._reads, now)
         self._check(WRITE_AFTER_WRITE, pc, touches, self._writes, now)
         self._check(WRITE_AFTER_WRITE, pc, touches, self._atomics, now)
+        self._expect(touches)
 
     def _check_atomic(self, pc: int, touches: Touches, _: Values) -> None:
         self._check(WRITE_AFTER_READ, pc, touches, self._reads, "updated")
@@ -264,6 +242,10 @@ class SharedShadow:
         if self._atomics is None:
             self._atomics = Trail("updated", len(self._reads.warps.high))
         self._record(self._atomics, pc, touches)
+        self._expect(touches)
+
+    def _expect(self, touches: Touches) -> None:
+        """Let the touched granules be unwritten no more, though no store has written them."""
         high = self._writes.warps.high
         high[touches.granule] = np.maximum(high.take(touches.granule), LONG_AGO)
 
@@ -300,7 +282,7 @@ class SharedShadow:
             meetings.append((clash, trail.warps, True))
         if not meetings:
             return
-        self._suspects += 1
+        self._list.suspects += 1
         found = np.logical_or.reduce([each for each, _, _ in meetings])
         if stores:
             found = differing(self._stored, touches, found, self._blocks, self._granule_bytes)
@@ -323,7 +305,7 @@ class SharedShadow:
         accesses = np.unique(at // self._granules << THREAD_BITS | thread).size
         alike = self._blocks if touches.row is None else 1
         detail = f"byte {granule * self._granule_bytes} of shared memory, {story}"
-        self._suspects += 1
+        self._list.suspects += 1
         self._sink.add(kind, pc, accesses * alike, row, int(thread[0]), detail)
 
     def _epoch(self, touches: Touches) -> NDArray[np.int64]:
@@ -360,7 +342,7 @@ class SharedShadow:
 
     def _refine(self, granule_bytes: int) -> None:
         """Make the places smaller; earlier accesses touched all parts of theirs."""
-        self._catch_up()
+        self._list.catch_up()
         pieces = self._granule_bytes // granule_bytes
         self._granule_bytes = granule_bytes
         self._granules *= pieces
@@ -370,7 +352,7 @@ class SharedShadow:
     def _split_rows(self) -> None:
         """Give every block marks of its own."""
         if len(self._now) < self._blocks:
-            self._catch_up()
+            self._list.catch_up()
             self._now = np.tile(self._now, self._blocks)
             self._warps = np.tile(self._warps, (self._blocks, 1))
             self._ordered = np.tile(self._ordered, (self._blocks, 1))
@@ -386,7 +368,7 @@ class SharedShadow:
         if (unwritten == unwritten[0]).all():
             self._begin_rows()
             self._writes.warps.high[~unwritten[0]] = LONG_AGO
-            self._is_listing = True
+            self._list.postpones = True
 
     def _forget_stored(self) -> None:
         """Take earlier values for different ones: they are kept in another grain."""

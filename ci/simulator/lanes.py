@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ci.simulator.memory import GlobalMemory, spread_to
 from ci.simulator.onchip import Local, Shared
+from ci.simulator.pending import Pending
 from ci.simulator.printf import Output
 
 if TYPE_CHECKING:
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 WARP = 32
 TICK = 1 << 10
 """By how much the clocks move on between two looks."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Copy:
-    """An asynchronous copy that has read its source and not yet written its destination."""
-
-    pc: int
-    address: Array
-    """(b, t) bytes in shared memory."""
-    mask: Mask
-    values: list[Array]
-    """One array per 4-byte word."""
 
 
 class Lanes:
@@ -60,11 +48,10 @@ class Lanes:
         """What the launch prints."""
         self.ticks = 0
         """What the clocks of the slice showed last."""
-        self.groups: list[list[Copy]] = [[]]
-        """Groups of copies, oldest first; the last one is still open."""
         self.memory = GlobalMemory(self)
         self.shared = Shared(self)
         self.local = Local(self)
+        self.pending = Pending(self)
 
     def begin_slice(self, blocks: int, threads: int, shared_bytes: int, local_bytes: int) -> None:
         """Start ``blocks`` fresh blocks of ``threads`` threads."""
@@ -76,7 +63,7 @@ class Lanes:
             self.everyone[:, :threads] = True
         self.elsewhere = {}
         self.running = self.everyone
-        self.groups = [[]]
+        self.pending.begin_slice()
         self.ticks = 0
         self.shared.begin_slice(shared_bytes)
         self.local.begin_slice(local_bytes)

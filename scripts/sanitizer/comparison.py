@@ -23,6 +23,7 @@ _REASONS = {
     ("simulator", "bounds"): "memcheck sees the end of an allocation, not of a shared array",
     ("sanitizer", "bounds"): "the simulator ended the launch, or masked the access, before",
     ("simulator", "shuffle"): "no tool watches what a shuffle reads from an inactive lane",
+    ("simulator", "asynchronous copy"): "no tool tells of a copy that is read too early",
     ("simulator", "barrier"): "synccheck accepts this barrier",
     ("sanitizer", "barrier"): "the simulator accepts this barrier",
     ("simulator", "alignment"): "memcheck names the bounds first",

@@ -20,6 +20,7 @@ _CLASSES = (
     ("uninitiali", "initialisation"),
     ("barrier", "barrier"),
     ("shuffle", "shuffle"),
+    ("asynchronous copy", "asynchronous copy"),
 )
 """A word of a finding, and what class of fault it speaks of."""
 

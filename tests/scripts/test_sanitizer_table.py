@@ -70,6 +70,7 @@ def test_a_log_without_reports_gives_nothing() -> None:
         ("misaligned read", "alignment"),
         ("out-of-bounds write", "bounds"),
         ("uninitialised shared read", "initialisation"),
+        ("asynchronous copy read too early", "asynchronous copy"),
         ("divergent barrier", "barrier"),
         ("shuffle from inactive lane", "shuffle"),
         ("failed assertion", "failed assertion"),

@@ -9,6 +9,7 @@ import numpy as np
 
 from ci.simulator.sink import (
     READ_AFTER_WRITE,
+    READ_EARLY,
     UNINITIALISED,
     WRITE_AFTER_READ,
     WRITE_AFTER_WRITE,
@@ -62,9 +63,7 @@ FAULTS = [
         kernel="mm_cpasync",
         old="#ifdef FAULT_WAIT",
         new="#if 1",
-        found=frozenset(
-            {(UNINITIALISED, "float b=Bs[cur][k][tx]"), (UNINITIALISED, "acc[i]+=As[cur]")}
-        ),
+        found=frozenset({(READ_EARLY, "float b=Bs[cur][k][tx]"), (READ_EARLY, "acc[i]+=As[cur]")}),
     ),
     Fault(
         name="no barrier before the next copy",

@@ -132,6 +132,19 @@ def test_a_part_of_a_warp_orders_only_itself(shadow: SharedShadow, sink: HazardS
     assert _kinds(shadow, sink) == [(READ_AFTER_WRITE, 2, _BLOCKS * 4)]
 
 
+def test_a_warp_that_was_ordered_more_often_hides_nothing_behind_a_barrier(
+    shadow: SharedShadow, sink: HazardSink
+) -> None:
+    word = np.zeros((1, 1), dtype=np.int64)
+    for _ in range(2):
+        shadow.order_warps(_LANE >= 32)
+        shadow.write(1, word, _LANE == 33, 4)
+    shadow.barrier(None)
+    shadow.write(2, word, _LANE == 3, 4)
+    shadow.write(3, word, _LANE == 4, 4)
+    assert _kinds(shadow, sink) == [(WRITE_AFTER_WRITE, 3, _BLOCKS)]
+
+
 def test_a_thread_is_ordered_against_itself(shadow: SharedShadow, sink: HazardSink) -> None:
     shadow.write(1, _OWN, None, 4)
     shadow.read(2, _OWN, None, 4)
@@ -290,11 +303,12 @@ def test_a_copy_may_not_start_while_another_warp_reads(
     assert _kinds(shadow, sink) == [(WRITE_AFTER_READ, 3, _BLOCKS * _THREADS)]
 
 
-def test_a_copy_has_not_written_before_it_completes(shadow: SharedShadow, sink: HazardSink) -> None:
+def test_a_copy_has_written_when_it_ends(shadow: SharedShadow, sink: HazardSink) -> None:
     shadow.start_copy(1, _OWN, None, 4)
     shadow.barrier(None)
-    shadow.read(2, _OWN, None, 4)
-    assert _kinds(shadow, sink) == [(UNINITIALISED, 2, _BLOCKS * _THREADS)]
+    shadow.end_copy(2, _OWN, None, 4)
+    shadow.read(3, _MIRRORED, None, 4)
+    assert _kinds(shadow, sink) == [(READ_AFTER_WRITE, 3, _BLOCKS * _THREADS)]
 
 
 def test_hazards_of_one_line_are_summed_and_keep_their_first_example(sink: HazardSink) -> None:
@@ -324,7 +338,9 @@ def _random_trace(seed: int, shadow: SharedShadow, *, split: bool) -> None:
         width = int(random.choice([2, 4, 8, 16]))
         address = random.integers(0, 256 // width, (1, _THREADS)) * width
         mask = random.random((1, _THREADS)) < random.random()
-        action = random.choice(["read", "write", "atomic", "start_copy", "barrier", "order_warps"])
+        action = random.choice(
+            ["read", "write", "atomic", "start_copy", "end_copy", "barrier", "order_warps"]
+        )
         if action == "barrier":
             shadow.barrier(np.ones((_BLOCKS, 1), dtype=np.bool_) if split else None)
         elif action == "order_warps":

@@ -44,11 +44,11 @@ def test_copy_without_a_group_is_waited_for_by_wait_all() -> None:
     np.testing.assert_array_equal(result, source)
 
 
-def test_wait_that_is_one_group_short_leaves_poison() -> None:
+def test_wait_that_is_one_group_short_leaves_poison_and_is_found() -> None:
     code = "cp.async.cg.shared.global [%r1], [%rd0], 16; cp.async.commit_group;"
     _, result, hazards = copied(code + "cp.async.wait_group 1;")
     assert (result == 0xFFFFFFFF).all()
-    assert hazards == ("uninitialised shared read",)
+    assert hazards == ("asynchronous copy read too early",)
 
 
 def test_empty_groups_count_as_groups() -> None:

@@ -182,6 +182,7 @@ def readers_of(
 
     def from_shared(address: Array, mask: Mask) -> list[Array]:
         checked = lanes.shared.check(pc, address, mask, width, "read")
+        lanes.pending.read(pc, checked, mask, width, "read")
         lanes.shadow.read(pc, checked, mask, width)
         if lanes.counters is not None:
             lanes.counters.shared_access(pc, False, checked, mask, width)
@@ -257,6 +258,7 @@ def writers_of(lanes: Lanes, pc: int, width: int, order: str = "") -> dict[str, 
 
     def to_shared(address: Array, mask: Mask, values: list[Array]) -> None:
         checked = lanes.shared.check(pc, address, mask, width, "write")
+        lanes.pending.write(pc, checked, mask, width)
         lanes.shadow.write(pc, checked, mask, width, values)
         if lanes.counters is not None:
             lanes.counters.shared_access(pc, True, checked, mask, width)

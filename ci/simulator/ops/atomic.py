@@ -131,6 +131,7 @@ def _cells(lanes: Lanes, pc: int, dtype: DType, *, reads: bool, releases: bool) 
         if reached == "global":
             return in_global(where, mask)
         checked = lanes.shared.check(pc, where, mask, width, "write")
+        lanes.pending.read(pc, checked, mask, width, "updated")
         lanes.shadow.atomic(pc, checked, mask, width)
         return [(*lanes.shared.cells(checked, dtype), mask)]
 

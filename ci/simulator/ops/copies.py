@@ -1,6 +1,6 @@
 """Asynchronous copies from global to shared memory.
 
-The source is read when the copy is issued; the destination is written only when the kernel waits
+The source is read when the copy is issued; the destination is written only when the thread waits
 for the copy's group. What is read too early is therefore still what it was before.
 
 Source: PTX ISA, "Data Movement and Conversion Instructions": cp.async.
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ci.simulator.forms import U4, Form, UnsupportedError, not_emulated
-from ci.simulator.lanes import Copy
 from ci.simulator.ops.access import HINTS, address_of
 from ci.simulator.ptx import Immediate
 
@@ -35,19 +34,16 @@ def _copy(code: Code, form: Form) -> Step:
     kind = form.flag("ca", "cg", "commit_group", "wait_group", "wait_all")
     if kind in ("ca", "cg"):
         return _issue(code, form)
-    lanes = code.lanes
+    pending = code.lanes.pending
     if kind == "commit_group":
         form.operands(0)
-        return lambda _: lanes.groups.append([])
+        return pending.commit
     if kind == "wait_all":
         form.operands(0)
-        return lambda _: _retire(lanes, 0)
-    if kind == "wait_group":
-        (open_groups,) = form.operands(1)
-        if isinstance(open_groups, Immediate):
-            # The last list holds the copies that no group has taken yet.
-            newest = open_groups.bits + 1
-            return lambda _: _retire(lanes, newest)
+        return pending.wait_all
+    (newest,) = form.operands(1)
+    if isinstance(newest, Immediate):
+        return partial(pending.wait, newest=newest.bits)
     raise UnsupportedError(form.instruction.text)
 
 
@@ -73,7 +69,7 @@ def _issue(code: Code, form: Form) -> Step:
             if (sizes % _WORD_BYTES).any():
                 raise not_emulated(form.instruction)
             words = _read_parts(partial(_read, lanes, pc, origin()), sizes, mask, width)
-        lanes.groups[-1].append(Copy(pc=pc, address=there, mask=mask, values=words))
+        lanes.pending.issue(pc, there, mask, words)
 
     return step
 
@@ -97,16 +93,6 @@ def _read_parts(
         for element, value in enumerate(read(here, size)):
             words[element] = np.where(here, value, words[element])
     return words
-
-
-def _retire(lanes: Lanes, newest: int) -> None:
-    """Write the copies of all but the newest groups."""
-    done = lanes.groups[: len(lanes.groups) - newest]
-    lanes.groups[:] = lanes.groups[len(done) :] or [[]]
-    for copy in (copy for group in done for copy in group):
-        width = len(copy.values) * _WORD_BYTES
-        lanes.shadow.write(copy.pc, copy.address, copy.mask, width, copy.values)
-        lanes.shared.store(copy.address, copy.mask, copy.values)
 
 
 DECODERS: dict[str, Callable[[Code, Form], Step]] = {"cp": _copy}

@@ -74,6 +74,7 @@ def load_rows(
     lane = np.arange(lanes.threads)[None, :] % WARP
     asking = lanes.both(mask, lane < _COLUMNS * count)
     rows = lanes.shared.check(pc, rows, asking, _ROW_BYTES, "read")
+    lanes.pending.read(pc, rows, asking, _ROW_BYTES, "read")
     lanes.shadow.read(pc, rows, asking, _ROW_BYTES)
     if lanes.counters is not None:
         lanes.counters.shared_access(pc, False, rows, asking, _ROW_BYTES)
