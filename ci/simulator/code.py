@@ -14,6 +14,7 @@ import numpy as np
 from ci.simulator.forms import BOOL, I8, U4, UnsupportedError, literal, unsigned
 from ci.simulator.operands import PARAM
 from ci.simulator.ptx import Immediate, Negated, Operand, Register, Sink, Special, Symbol
+from ci.simulator.retries import first_looks
 from ci.simulator.specials import SPECIALS, TIMES
 from ci.simulator.storage import storage_types
 
@@ -56,6 +57,8 @@ class Code:
         self._registers: dict[str, int] = {}
         self._constants: dict[tuple[int, np.dtype[Any]], int] = {}
         self._storage = storage_types(kernel)
+        self.first_looks = first_looks(kernel)
+        """Program counters of plain loads that may meet atomic operations."""
         self.unread: set[int] = set()
         """Program counters of instructions whose result nobody reads."""
         self.used = 0

@@ -136,6 +136,8 @@ class SharedShadow:
         address: NDArray[np.int64],
         mask: NDArray[np.bool_] | None,
         width_bytes: int,
+        *,
+        first_look: bool = False,
     ) -> None:
         """Take in a load.
 
@@ -144,8 +146,10 @@ class SharedShadow:
             address: (b, t) byte addresses, b in {1, blocks}, t in {1, padded threads}.
             mask: Active lanes, broadcastable; None: every thread.
             width_bytes: Bytes per lane.
+            first_look: Whether atomic operations on its words do no harm (``first_looks``).
         """
-        self._list.take(self._check_read, pc, self._touches(address, mask, width_bytes))
+        check = self._check_look if first_look else self._check_read
+        self._list.take(check, pc, self._touches(address, mask, width_bytes))
 
     def write(
         self,
@@ -208,13 +212,17 @@ class SharedShadow:
         self._warps[row, warp] = self._warps[row, warp] + FIRST_EPOCH
         self._ordered[row, touches.thread] = self._warps[row, warp]
 
-    def _check_read(self, pc: int, touches: Touches, _: Values) -> None:
-        self._check(READ_AFTER_WRITE, pc, touches, self._writes, "read")
+    def _check_read(self, pc: int, touches: Touches, values: Values) -> None:
+        self._check_look(pc, touches, values)
         self._check(READ_AFTER_WRITE, pc, touches, self._atomics, "read")
+        self._record(self._reads, pc, touches)
+
+    def _check_look(self, pc: int, touches: Touches, _: Values) -> None:
+        # Not recorded: it is the swap behind it that meets what follows.
+        self._check(READ_AFTER_WRITE, pc, touches, self._writes, "read")
         unwritten = self._writes.warps.high.take(touches.granule) == NEVER
         if unwritten.any():
             self._report(UNINITIALISED, pc, touches, unwritten, "which no thread wrote, read")
-        self._record(self._reads, pc, touches)
 
     def _check_write(self, pc: int, touches: Touches, values: Values) -> None:
         # Recorded first, so that two warps of this one instruction meet as well.

@@ -59,28 +59,29 @@ def _flow(instruction: Instruction, names: frozenset[str]) -> tuple[list[str], s
     operands = instruction.operands
     if instruction.opcode in _WITHOUT_RESULT or not operands:
         return [], set()
-    results = [register.name for register in _registers(operands[0])]
+    results = [register.name for register in registers_of(operands[0])]
     if instruction.opcode in ("ld", "ldu"):
         if "param" not in instruction.modifiers:
             return results, {_ANYWHERE} if instruction.modifiers[-1][1:] == "64" else set()
         base = operands[1].base if isinstance(operands[1], Address) else None
         return results, {base.name} & names if isinstance(base, Symbol) else {_ANYWHERE}
-    read = {register.name for operand in operands[1:] for register in _registers(operand)}
+    read = {register.name for operand in operands[1:] for register in registers_of(operand)}
     read |= {o.name for o in operands[1:] if isinstance(o, Symbol)} & names
     return results, read
 
 
-def _registers(operand: Operand) -> Iterator[Register]:
+def registers_of(operand: Operand) -> Iterator[Register]:
+    """Yield the registers of an operand that is no address."""
     match operand:
         case Register():
             yield operand
         case Negated(register=register):
             yield register
         case Pair(first=first, second=second):
-            yield from _registers(first)
-            yield from _registers(second)
+            yield from registers_of(first)
+            yield from registers_of(second)
         case Vector(items=items):
             for item in items:
-                yield from _registers(item)
+                yield from registers_of(item)
         case _:
             return

@@ -137,7 +137,8 @@ def _load(code: Code, form: Form) -> Step:
     address = address_of(code, source)
     if space == "param":
         return _load_parameter(lanes, source, address, stores, held)
-    readers = readers_of(lanes, pc, held, strong=shape.is_strong)
+    looks = pc in code.first_looks
+    readers = readers_of(lanes, pc, held, strong=shape.is_strong or looks, first_look=looks)
     read = readers[space] if space else generic_reader(lanes, readers)
     first = stores[0]
 
@@ -169,9 +170,22 @@ def generic_reader(lanes: Lanes, readers: dict[str, Read]) -> Read:
 
 
 def readers_of(
-    lanes: Lanes, pc: int, dtypes: Sequence[DType], *, strong: bool = False
+    lanes: Lanes,
+    pc: int,
+    dtypes: Sequence[DType],
+    *,
+    strong: bool = False,
+    first_look: bool = False,
 ) -> dict[str, Read]:
-    """Return a function of (addresses, mask) for each space, which also tells who watches."""
+    """Return a function of (addresses, mask) for each space, which also tells who watches.
+
+    Args:
+        lanes: The slice.
+        pc: The instruction.
+        dtypes: Types of the elements.
+        strong: Whether it meets strong accesses to global memory without a race.
+        first_look: Whether it meets atomic operations on shared memory without a race.
+    """
     count = len(dtypes)
     width = count * dtypes[0].itemsize
 
@@ -183,7 +197,7 @@ def readers_of(
     def from_shared(address: Array, mask: Mask) -> list[Array]:
         checked = lanes.shared.check(pc, address, mask, width, "read")
         lanes.pending.read(pc, checked, mask, width, "read")
-        lanes.shadow.read(pc, checked, mask, width)
+        lanes.shadow.read(pc, checked, mask, width, first_look=first_look)
         if lanes.counters is not None:
             lanes.counters.shared_access(pc, False, checked, mask, width)
         return lanes.shared.load(checked, dtypes)
