@@ -113,7 +113,8 @@ def _folded(evidence: Evidence) -> tuple[NDArray[np.bool_], list[int]]:
     """Return where the output is wrong along its last two axes, and a block's extent there."""
     *_, rows, columns = (1, *evidence.output.extents(evidence.size))
     wrong: NDArray[np.bool_] = np.any(evidence.wrong.reshape(-1, rows, columns), axis=0)
-    tiles = [evidence.tiles[axis] for axis in evidence.output.axes[-2:]]
+    parts = (axis.partition("/") for axis in evidence.output.axes[-2:])
+    tiles = [max(evidence.tiles[axis] // int(by or 1), 1) for axis, _, by in parts]
     return wrong, [*([1] if len(tiles) == 1 else []), *tiles]
 
 
@@ -211,7 +212,15 @@ def _other_readings(evidence: Evidence, matrix: Matrix) -> Iterable[tuple[Layout
     lds += list(evidence.size.values())
     candidates = [(layout, ld) for layout in Layout for ld in (own[1], *sorted(set(lds)))]
     candidates.sort(key=lambda c: (c[1] != own[1], c[0] is not own[0]))
-    return (candidate for candidate in dict.fromkeys(candidates) if candidate != own)
+    # A matrix of one row or column lies the same way under other words.
+    same = _steps(matrix.shape, *own)
+    return (each for each in dict.fromkeys(candidates) if _steps(matrix.shape, *each) != same)
+
+
+def _steps(shape: tuple[int, int], layout: Layout, ld: int) -> tuple[int, int]:
+    """Return the elements from a row to the next, and from a column; 0 where there is no next."""
+    rows, columns = (ld, 1) if layout is Layout.ROW else (1, ld)
+    return (rows if shape[0] > 1 else 0, columns if shape[1] > 1 else 0)
 
 
 def _as(matrix: Matrix, layout: Layout, ld: int) -> str:
@@ -241,12 +250,8 @@ def _summed_axes(evidence: Evidence) -> list[str]:
         for name in operand.axes
         if operand.access is Access.READ and not DTYPES[operand.dtype].unit_roundoff
     }
-    stems = {name.partition("/")[0] for name in packed}
-    return [
-        axis
-        for axis in evidence.problem.axes
-        if axis not in evidence.output.axes and axis not in stems
-    ]
+    stems = {name.partition("/")[0] for name in (*packed, *evidence.output.axes)}
+    return [axis for axis in evidence.problem.axes if axis not in stems]
 
 
 def _first_terms(evidence: Evidence, axis: str, kept: int) -> dict[str, Floats]:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from ci.check.combination import Combination, Contents
+from ci.check.explain import Evidence, _summed_axes, _where
 from ci.check.plan import LEADING_DIMENSIONS, plain
+from ci.check.references import REFERENCES
 from kernels.operands import Floats, read_as
 from kernels.spec import Layout
 from tests.check.numpy_gemm import PROBLEM, Call, Kernel, judged, right, value
@@ -87,6 +89,27 @@ def test_the_ragged_edge_of_both_axes_is_named() -> None:
         call.c[:32, 16:] += before[:32, 16:] + 2
 
     assert "all beyond the last full tile of 16 x 8" in detail(kernel)
+
+
+def test_a_packed_axis_of_the_result_has_tiles_of_its_own_and_is_not_summed() -> None:
+    a, b, c = PROBLEM.operands
+    wrong = np.zeros((18, 19), np.bool_)
+    wrong[16:] = True
+    evidence = Evidence(
+        problem=replace(PROBLEM, operands=(a, b, replace(c, axes=("M/2", "N")))),
+        reference=REFERENCES["gemm_float64"],
+        scalars={},
+        size=SIZE,
+        tiles={"M": 16, "N": 8, "K": 4},
+        matrices={},
+        inputs={},
+        got=np.zeros(wrong.shape),
+        wrong=wrong,
+        relative=0.0,
+        output_roundoff=0.0,
+    )
+    assert _where(evidence) == "all in rows 16 to 17 (beyond the last full tile of 8)"
+    assert _summed_axes(evidence) == ["K"]
 
 
 def test_elements_nobody_wrote_are_named() -> None:
@@ -196,3 +219,14 @@ def test_inputs_rounded_to_tf32_are_named() -> None:
 def test_a_mistake_without_a_name_gets_none() -> None:
     said = detail(add(slice(3, 5), slice(7, 8)))
     assert said.count(";") == 1
+
+
+def test_a_matrix_of_one_column_is_not_said_to_be_written_as_another_layout() -> None:
+    tight = plain(PROBLEM, {"M": 19, "N": 1, "K": 11}, PRODUCT)
+
+    def kernel(call: Call) -> None:
+        right(call)
+        call.c[17] += 1
+
+    said = judged(kernel, tight).detail.split("; ")
+    assert said[1:] == ["all in row 17 (beyond the last full tile of 16)"]
