@@ -50,6 +50,13 @@ class Run:
         on = leave.guard is not None or leave.opcode in _GOES_ON
         return (*self.targets, *self.entries, *((self.following,) if on else ()))
 
+    @property
+    def only_exits(self) -> bool:
+        """Return whether lanes that stand here, outside calls, do nothing but exit."""
+        leave = self.leave
+        ends = leave is not None and leave.guard is None and leave.opcode in ("ret", "exit")
+        return ends and self.start == self.end
+
 
 def leaves(instruction: Instruction, kernel: Kernel) -> bool:
     """Return whether an instruction is none that steps execute: it sends lanes elsewhere."""
@@ -114,6 +121,30 @@ def find_needed(runs: dict[int, Run], effects: Sequence[Effect]) -> None:
             needed = used[run.start] | (later & ~defined[run.start])
             changed |= needed != run.needed
             run.needed = needed
+
+
+_MEETINGS = frozenset({
+    "bar", "barrier", "shfl", "vote", "match", "redux", "elect", "activemask",
+    "mma", "ldmatrix", "wmma", "call", "brx",
+})  # fmt: skip
+"""Opcodes at which threads wait for each other; or that lead to unknown ones."""
+
+
+def ends_of(runs: dict[int, Run], instructions: Sequence[Instruction]) -> frozenset[int]:
+    """Return the runs from which lanes exit without waiting for others on any way."""
+    meeting = {
+        start
+        for start, run in runs.items()
+        if any(
+            i.opcode in _MEETINGS for i in instructions[start : run.end + (run.leave is not None)]
+        )
+    }
+    grown = True
+    while grown:
+        before = len(meeting)
+        meeting |= {start for start, run in runs.items() if meeting & set(run.successors)}
+        grown = len(meeting) > before
+    return frozenset(runs.keys() - meeting)
 
 
 def bits(number: int) -> list[int]:

@@ -40,6 +40,10 @@ class Lanes:
         """All lanes that are no padding: None, or (1, threads)."""
         self.elsewhere: dict[tuple[int, ...], Mask] = {}
         """Calls and program counter → lanes that wait there for the running ones to catch up."""
+        self.exits: frozenset[int] = frozenset()
+        """Program counters at which nothing is left to do but to exit."""
+        self.ends: frozenset[int] = frozenset()
+        """Those from which lanes come to no barrier and no warp instruction before they exit."""
         self.running: Mask = None
         """The lanes that the current instructions are executed for, before guards."""
         self.parameters = np.zeros(0, np.uint8)
@@ -109,11 +113,16 @@ class Lanes:
         self.shadow.order_warps(chosen)
         self.globals.order_warps(chosen)
 
-    def live(self) -> Array:
-        """Return the lanes that have not exited, (blocks, threads)."""
+    def live(self, gone: frozenset[int]) -> Array:
+        """Return the lanes that have not exited, (blocks, threads).
+
+        Args:
+            gone: Program counters, outside calls, at which lanes count as having exited.
+        """
         everything = self.spread(self.running).copy()
-        for waiting in self.elsewhere.values():
-            everything |= self.spread(waiting)
+        for path, waiting in self.elsewhere.items():
+            if len(path) > 1 or path[0] not in gone:
+                everything |= self.spread(waiting)
         return everything
 
     def report(self, kind: str, pc: int, bad: Array, detail: str) -> None:

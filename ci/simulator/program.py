@@ -12,7 +12,7 @@ import numpy as np
 from ci.simulator.barriers import Meeting, decode
 from ci.simulator.calls import Calls
 from ci.simulator.code import Code
-from ci.simulator.flow import Effect, Run, bits, find_needed, leaves, runs_of
+from ci.simulator.flow import Effect, Run, bits, ends_of, find_needed, leaves, runs_of
 from ci.simulator.forms import BOOL, U4, Form, UnsupportedError, dtype_of, not_emulated
 from ci.simulator.lanes import Lanes
 from ci.simulator.ops import decoder_of
@@ -40,6 +40,8 @@ class Program:
         self.code = Code(kernel, self.lanes)
         self.calls = Calls(kernel, self.code)
         self.runs = runs_of(kernel)
+        self.lanes.exits = frozenset(start for start, run in self.runs.items() if run.only_exits)
+        self.lanes.ends = ends_of(self.runs, kernel.instructions)
         self.conditions: dict[int, Fetch] = {}
         """Program counter of a guarded branch or exit → its predicate."""
         self.choices: dict[int, Fetch] = {}

@@ -126,6 +126,7 @@ def test_barrier_that_a_part_of_the_block_reaches_is_a_hazard() -> None:
     .loc 1 12 0
     bar.sync 0;
     AFTER:
+    vote.sync.ballot.b32 %r1, %p0, -1;
     """
     report = launch(entry(body, ""), grid=(2, 1, 1), block=(64, 1, 1))
     (hazard,) = report.hazards

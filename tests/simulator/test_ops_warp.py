@@ -63,8 +63,8 @@ def test_votes_count_active_lanes_only() -> None:
     code = """
     setp.gt.u32 %p1, %i0, 3; mov.u32 %o0, 0; mov.u32 %o1, 0; mov.u32 %o2, 0; mov.u32 %o3, 0;
     and.b32 %r20, %i0, 1; setp.eq.u32 %p2, %r20, 0; @%p2 bra OUT;
-    vote.sync.ballot.b32 %o0, %p1, -1; vote.sync.any.pred %p3, %p1, -1;
-    vote.sync.all.pred %p4, %p1, -1; activemask.b32 %o3;
+    vote.sync.ballot.b32 %o0, %p1, 0xAAAAAAAA; vote.sync.any.pred %p3, %p1, 0xAAAAAAAA;
+    vote.sync.all.pred %p4, %p1, 0xAAAAAAAA; activemask.b32 %o3;
     selp.u32 %o1, 1, 0, %p3; selp.u32 %o2, 1, 0, %p4;
     OUT:
     """

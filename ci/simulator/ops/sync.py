@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ci.simulator.forms import BOOL, U4, Form, UnsupportedError
+from ci.simulator.ops.members import meet
 from ci.simulator.ptx import Immediate
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ def _barrier(code: Code, form: Form) -> Step:
     pc, lanes = form.instruction.pc, code.lanes
     if form.flag("warp"):
         form.one_of("sync")
-        form.operands(1)
-        return lanes.order_warps
+        (members,) = form.operands(1)
+        fetch = code.fetch(members, U4)
+        return lambda mask: meet(lanes, pc, mask, fetch(), at_once=False)
     form.flag("cta")
     form.flag("aligned")
     if form.flag("red"):
@@ -85,13 +87,19 @@ def _reducing_barrier(code: Code, form: Form) -> Step:
 
 
 def arrive(lanes: Lanes, pc: int, mask: Mask) -> None:
-    """Let the active lanes pass a block-wide barrier; report blocks of which a part is missing."""
+    """Let the active lanes pass a block-wide barrier; report blocks of which a part is missing.
+
+    A barrier waits for the threads that have not exited, so those that will exit without another
+    barrier or warp instruction are not missing.
+
+    Source: CUDA C++ Programming Guide, "Compute Capability 7.x", "Independent Thread Scheduling".
+    """
     if not lanes.elsewhere and mask is lanes.running:
         # Whoever is not here has exited.
         lanes.barrier(None)
         return
     here = lanes.spread(mask)
-    live = lanes.live()
+    live = lanes.live(lanes.ends)
     arrived: Array = np.asarray(np.any(here, axis=1, keepdims=True))
     missing = live & ~here & arrived
     if missing.any():

@@ -13,6 +13,7 @@ import numpy as np
 from ci.simulator.forms import BOOL, U4, Form, UnsupportedError, dtype_of
 from ci.simulator.lanes import WARP
 from ci.simulator.memory import spread_to
+from ci.simulator.ops.members import meet, names
 from ci.simulator.ptx import Pair, Sink
 
 if TYPE_CHECKING:
@@ -53,11 +54,11 @@ def _shuffle(code: Code, form: Form) -> Step:
     form.one_of("sync")
     mode = form.one_of("up", "down", "bfly", "idx")
     form.one_of("b32")
-    destination, value, b, c, _ = form.operands(5)
+    destination, value, b, c, members = form.operands(5)
     first = destination.first if isinstance(destination, Pair) else destination
     second = destination.second if isinstance(destination, Pair) else Sink()
     store, store_inside = code.store(first, U4), code.store(second, BOOL)
-    fetch, fetch_b, fetch_c = (code.fetch(operand, U4) for operand in (value, b, c))
+    fetch, fetch_b, fetch_c, named = (code.fetch(o, U4) for o in (value, b, c, members))
     pc, lanes = form.instruction.pc, code.lanes
 
     def step(mask: Mask) -> None:
@@ -68,8 +69,8 @@ def _shuffle(code: Code, form: Form) -> Step:
         )
         # The source as a column of the value, for each lane.
         column = source + (thread - lane)
-        _check_source(lanes, pc, mask, column)
-        lanes.order_warps(mask)
+        found = _check_source(lanes, pc, mask, column, named())
+        meet(lanes, pc, mask, named(), at_once=not found)
         store_inside(inside)
         word = fetch()
         if word.shape[1] == 1:
@@ -83,17 +84,22 @@ def _shuffle(code: Code, form: Form) -> Step:
     return step
 
 
-def _check_source(lanes: Lanes, pc: int, mask: Mask, column: Array) -> None:
-    """Report active lanes that read from an inactive one."""
-    if mask is None or mask.shape[1] == 1:
-        return
-    active = spread_to(mask, (max(len(mask), len(column)), mask.shape[1]))
+def _check_source(lanes: Lanes, pc: int, mask: Mask, column: Array, members: Array) -> bool:
+    """Report active lanes that read from one that is inactive, or that they do not name."""
+    everywhere = members.size == 1 and members.item(0) == 0xFFFFFFFF
+    if (mask is None or mask.shape[1] == 1) and everywhere:
+        return False
+    active = lanes.spread(mask)
+    if mask is not None and len(mask) == len(column) == len(members) == 1:
+        active = active[:1]
     seen = np.take_along_axis(active, spread_to(column, active.shape), axis=1)
-    bad = active & ~seen
+    bad = active & ~(seen & names(members, column % WARP))
     if bad.any():
         row, thread = np.argwhere(bad)[0]
         source = int(spread_to(column, bad.shape)[row, thread]) % WARP
         lanes.report(INACTIVE_LANE, pc, bad, f"value of inactive lane {source} read")
+        return True
+    return False
 
 
 def by_warp(lanes: Lanes, value: Array, mask: Mask) -> tuple[Array, Array]:
@@ -124,13 +130,13 @@ def _vote(code: Code, form: Form) -> Step:
     form.one_of("sync")
     mode = form.one_of("ballot", "all", "any", "uni")
     form.one_of("b32" if mode == "ballot" else "pred")
-    destination, predicate, _ = form.operands(3)
-    fetch = code.fetch(predicate, BOOL)
+    destination, predicate, members = form.operands(3)
+    fetch, named = code.fetch(predicate, BOOL), code.fetch(members, U4)
     store = code.store(destination, U4 if mode == "ballot" else BOOL)
-    lanes = code.lanes
+    pc, lanes = form.instruction.pc, code.lanes
 
     def step(mask: Mask) -> None:
-        lanes.order_warps(mask)
+        meet(lanes, pc, mask, named())
         value, active = by_warp(lanes, fetch(), mask)
         if mode == "ballot":
             store(to_lanes(ballot(value & active)))
@@ -170,17 +176,18 @@ def _reduce(code: Code, form: Form) -> Step:
     dtype = dtype_of(form.last())
     form.one_of("sync")
     name = form.one_of(*_REDUCTIONS)
-    destination, source, _ = form.operands(3)
+    destination, source, members = form.operands(3)
     if dtype.kind not in "iu":
         raise UnsupportedError(form.instruction.text)
     function = _REDUCTIONS[name]
     limits = np.iinfo(dtype)
     neutral = {"min": limits.max, "max": limits.min, "and": -1 if dtype.kind == "i" else limits.max}
     idle = dtype.type(neutral.get(name, 0))
-    store, fetch, lanes = code.store(destination, dtype), code.fetch(source, dtype), code.lanes
+    store, fetch = code.store(destination, dtype), code.fetch(source, dtype)
+    named, pc, lanes = code.fetch(members, U4), form.instruction.pc, code.lanes
 
     def step(mask: Mask) -> None:
-        lanes.order_warps(mask)
+        meet(lanes, pc, mask, named())
         value, active = by_warp(lanes, fetch(), mask)
         total = function.reduce(np.where(active, value, idle), axis=-1, dtype=dtype)
         store(to_lanes(total))
@@ -193,14 +200,15 @@ def _match(code: Code, form: Form) -> Step:
     dtype = dtype_of(form.last())
     form.one_of("sync")
     mode = form.one_of("any", "all")
-    destination, source, _ = form.operands(3)
+    destination, source, members = form.operands(3)
     first = destination.first if isinstance(destination, Pair) else destination
     second = destination.second if isinstance(destination, Pair) else Sink()
     store, store_same = code.store(first, U4), code.store(second, BOOL)
-    fetch, lanes = code.fetch(source, dtype), code.lanes
+    fetch, named = code.fetch(source, dtype), code.fetch(members, U4)
+    pc, lanes = form.instruction.pc, code.lanes
 
     def step(mask: Mask) -> None:
-        lanes.order_warps(mask)
+        meet(lanes, pc, mask, named())
         value, active = by_warp(lanes, fetch(), mask)
         equal = (value[..., :, None] == value[..., None, :]) & active[..., None, :]
         peers = ballot(equal).reshape(len(value), -1)
@@ -220,13 +228,14 @@ def _match(code: Code, form: Form) -> Step:
 def _elect(code: Code, form: Form) -> Step:
     """Decode elect: the lowest active lane leads."""
     form.one_of("sync")
-    destination, _ = form.operands(2)
+    destination, members = form.operands(2)
     first = destination.first if isinstance(destination, Pair) else destination
     second = destination.second if isinstance(destination, Pair) else Sink()
-    store, store_leads, lanes = code.store(first, U4), code.store(second, BOOL), code.lanes
+    store, store_leads = code.store(first, U4), code.store(second, BOOL)
+    named, pc, lanes = code.fetch(members, U4), form.instruction.pc, code.lanes
 
     def step(mask: Mask) -> None:
-        lanes.order_warps(mask)
+        meet(lanes, pc, mask, named())
         _, active = by_warp(lanes, np.zeros((1, 1), BOOL), mask)
         leader = to_lanes(np.argmax(active, axis=-1).astype(U4))
         store(leader)
