@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from ci.devices.driver import gpu_facts
 from kernels.nvrtc import compile_text, toolchain
 from scripts.sanitizer.comparison import OPTIONS, Row, rows
 from scripts.sanitizer.launches import ENDED, symbol
-from scripts.sanitizer.log import Found, read
+from scripts.sanitizer.log import Found, class_of, read
 from scripts.sanitizer.subjects import Subject, subjects
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -157,7 +157,8 @@ def page(document: Mapping[str, Any]) -> str:
         f"{origin}, driver {document['driver']}. `python -m scripts.sanitizer_table record` runs",
         "the tools, `python -m scripts.sanitizer_table table` the simulator, and writes this page.",
         f"{len(names)} kernels; {agreeing} of {len(compared)} rows agree: the same class of fault,",
-        "and a source line in common. The others come first, with the reason.",
+        "and a source line in common. The others come first, with the reason. Neither side reports",
+        "a barrier that the missing threads would never come to again, because they exit.",
         "",
         "| kernel | fault | compute-sanitizer | simulator | agree |",
         "|---|---|---|---|---|",
@@ -169,7 +170,9 @@ def page(document: Mapping[str, Any]) -> str:
 
 
 def _found(about: Mapping[str, Any]) -> Found:
-    return Found(**{**about, "lines": tuple(about["lines"])})
+    found = Found(**{**about, "lines": tuple(about["lines"])})
+    # Its own words stand where no class was known when it was recorded.
+    return replace(found, fault=class_of(found.fault))
 
 
 def _cells(row: Row) -> str:

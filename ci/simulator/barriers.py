@@ -183,7 +183,7 @@ class Barriers:
 
     def _alive(self) -> Array:
         """Return the lanes that have not exited, (blocks, threads)."""
-        alive = self._lanes.live()
+        alive = self._lanes.live(self._lanes.ends)
         for _, lanes in self.waiting():
             alive |= lanes
         return alive

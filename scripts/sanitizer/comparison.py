@@ -15,20 +15,17 @@ from scripts.sanitizer.log import Found, class_of
 from scripts.sanitizer.subjects import Subject
 
 OPTIONS = ("--std=c++17", "-ftz=true", "-lineinfo")
-_REASONS = {
-    ("simulator", "initialisation"): "initcheck watches global memory alone",
-    ("sanitizer", "initialisation"): "the simulator sees no unwritten read here",
-    ("simulator", "race"): "racecheck watches shared memory alone, and what ran in this order",
-    ("sanitizer", "race"): "the simulator reports no race between these accesses",
-    ("simulator", "bounds"): "memcheck sees the end of an allocation, not of a shared array",
-    ("sanitizer", "bounds"): "the simulator ended the launch, or masked the access, before",
-    ("simulator", "shuffle"): "no tool watches what a shuffle reads from an inactive lane",
-    ("simulator", "asynchronous copy"): "no tool tells of a copy that is read too early",
-    ("simulator", "barrier"): "synccheck accepts this barrier",
-    ("sanitizer", "barrier"): "the simulator accepts this barrier",
-    ("simulator", "alignment"): "memcheck names the bounds first",
-    ("sanitizer", "alignment"): "the simulator names the bounds first",
+_SCOPES = {
+    "uninitialised shared": "initcheck watches global memory alone",
+    "global": "racecheck watches shared memory alone",
+    "asynchronous copy": "no tool tells of a copy that is read too early",
+    "race": "racecheck printed nothing",
+    "out-of-bounds": "memcheck asks whether any allocation holds the address",
+    "misaligned": "memcheck named the bounds alone",
+    "barrier": "synccheck printed nothing",
+    "shuffle": "no tool watches what a shuffle reads",
 }
+"""Word of a finding of the simulator → what the tools say of it that do not see it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +75,7 @@ def simulated(subject: Subject) -> tuple[Found, ...]:
             file=hazard.file,
             lines=(hazard.line,),
             count=hazard.count,
+            example=hazard.example,
         )
         for hazard in report.hazards
     )
@@ -126,10 +124,7 @@ def _row(
     simulator = _lines([f for f in mine if f.fault == fault])
     named = {line for _, lines in sanitizer for line in lines}
     agree = bool(named & set(simulator)) or not (named or simulator)
-    reason = why
-    if not agree and not why:
-        side = "" if named and simulator else "simulator" if simulator else "sanitizer"
-        reason = _REASONS.get((side, fault), "they name different lines" if not side else "")
+    reason = "" if agree else why or _reason(bool(named), [f for f in mine if f.fault == fault])
     return Row(
         subject=subject.name,
         planted=subject.planted,
@@ -137,8 +132,17 @@ def _row(
         sanitizer=sanitizer,
         simulator=simulator,
         agree=agree,
-        reason=reason or ("" if agree else f"only the {side} looks for this"),
+        reason=reason,
     )
+
+
+def _reason(named: bool, mine: Sequence[Found]) -> str:
+    """Return why a fault is told by one side alone, or at other lines."""
+    if named:
+        return "they name different lines" if mine else "the simulator reports nothing"
+    first = mine[0]
+    scope = next((said for word, said in _SCOPES.items() if word in first.kind), "")
+    return f"{scope or 'only the simulator looks for this'}; the simulator saw {first.example}"
 
 
 def _lines(found: Sequence[Found]) -> tuple[int, ...]:

@@ -19,6 +19,10 @@ _CLASSES = (
     ("hazard", "race"),
     ("uninitiali", "initialisation"),
     ("barrier", "barrier"),
+    ("member mask", "barrier"),
+    ("without all its lanes", "barrier"),
+    # What the hardware answers to a member mask that leaves the lane out.
+    ("illegal instruction", "barrier"),
     ("shuffle", "shuffle"),
     ("asynchronous copy", "asynchronous copy"),
 )
@@ -36,6 +40,8 @@ class Found:
     file: str
     lines: tuple[int, ...]
     count: int
+    example: str = ""
+    """One access or thread of it; empty where the tool's report holds it."""
 
 
 def class_of(words: str) -> str:

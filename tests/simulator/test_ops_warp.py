@@ -98,6 +98,49 @@ def test_match_finds_the_lanes_of_equal_value() -> None:
     assert (agreed == 1).all()
 
 
+GROUPS = {
+    "halves": np.where(LANE % 32 < 16, 0xFFFF, 0xFFFF0000).astype(np.uint32),
+    "every third": (0x49249249 << (LANE % 32 % 3)).astype(np.uint32),
+    "each its own": (1 << LANE % 32).astype(np.uint32),
+    "of this warp alone": np.where(LANE < 32, 0xFFFFFFFF, 0x0F0F0F0F << LANE % 8 // 4 * 4),
+    "all": np.full(64, 0xFFFFFFFF),
+}
+
+
+@pytest.mark.parametrize("members", GROUPS.values(), ids=GROUPS)
+def test_lanes_that_name_different_lanes_meet_in_groups(members: np.ndarray) -> None:
+    members = members.astype(np.uint32)
+    group = [
+        [lane // 32 * 32 + i for i in range(32) if mask >> i & 1]
+        for lane, mask in enumerate(members.tolist())
+    ]
+    x = (LANE * 2654435761 >> 7) % 4
+    code = """
+    setp.gt.u32 %p1, %i0, 1;
+    vote.sync.ballot.b32 %o0, %p1, %i1; vote.sync.all.pred %p2, %p1, %i1;
+    vote.sync.any.pred %p3, %p1, %i1; vote.sync.uni.pred %p4, %p1, %i1;
+    selp.u32 %o1, 1, 0, %p2; selp.u32 %o2, 1, 0, %p3; selp.u32 %o3, 1, 0, %p4;
+    redux.sync.add.u32 %o4, %i0, %i1; match.any.sync.b32 %o5, %i0, %i1;
+    match.all.sync.b32 %o6|%p5, %i0, %i1; elect.sync %o7|%p6, %i1;
+    """
+    got = lanewise(code, [x, members], ["u4"] * 8)
+    true = [[int(x[i]) > 1 for i in each] for each in group]
+    bits = [sum(1 << i % 32 for i in each if x[i] > 1) for each in group]
+    alike = [sum(1 << i % 32 for i in group[lane] if x[i] == x[lane]) for lane in LANE.tolist()]
+    want = [
+        bits,
+        [all(each) for each in true],
+        [any(each) for each in true],
+        [all(each) or not any(each) for each in true],
+        [int(x[each].sum()) for each in group],
+        alike,
+        np.where(np.array(alike, np.uint32) == members, members, 0),
+        [each[0] % 32 for each in group],
+    ]
+    for number, (said, expected) in enumerate(zip(got, want, strict=True)):
+        np.testing.assert_array_equal(said, np.array(expected, np.uint32), err_msg=f"%o{number}")
+
+
 @pytest.mark.parametrize(
     ("name", "want"),
     [

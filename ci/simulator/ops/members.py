@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LEFT_OUT = "lane outside its member mask"
 MISSING = "warp instruction without all its lanes"
 
-_ALL = 0xFFFFFFFF
+EVERYONE = 0xFFFFFFFF
 
 
 def meet(lanes: Lanes, pc: int, mask: Mask, members: Array, *, at_once: bool = True) -> None:
@@ -36,7 +36,7 @@ def meet(lanes: Lanes, pc: int, mask: Mask, members: Array, *, at_once: bool = T
         at_once: Whether named lanes must come to this very instruction, as they need not to a
             warp barrier.
     """
-    if members.size != 1 or members.item(0) != _ALL:
+    if members.size != 1 or members.item(0) != EVERYONE:
         _check_own(lanes, pc, mask, members)
     if at_once and (lanes.elsewhere or mask is not lanes.running):
         _check_others(lanes, pc, mask, members)

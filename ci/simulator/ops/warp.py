@@ -13,7 +13,7 @@ import numpy as np
 from ci.simulator.forms import BOOL, U4, Form, UnsupportedError, dtype_of
 from ci.simulator.lanes import WARP
 from ci.simulator.memory import spread_to
-from ci.simulator.ops.members import meet, names
+from ci.simulator.ops.members import EVERYONE, meet, names
 from ci.simulator.ptx import Pair, Sink
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _shuffle(code: Code, form: Form) -> Step:
 
 def _check_source(lanes: Lanes, pc: int, mask: Mask, column: Array, members: Array) -> bool:
     """Report active lanes that read from one that is inactive, or that they do not name."""
-    everywhere = members.size == 1 and members.item(0) == 0xFFFFFFFF
+    everywhere = members.size == 1 and members.item(0) == EVERYONE
     if (mask is None or mask.shape[1] == 1) and everywhere:
         return False
     active = lanes.spread(mask)
@@ -102,26 +102,36 @@ def _check_source(lanes: Lanes, pc: int, mask: Mask, column: Array, members: Arr
     return False
 
 
-def by_warp(lanes: Lanes, value: Array, mask: Mask) -> tuple[Array, Array]:
-    """Return values and active lanes as (blocks or 1, warps, 32)."""
+def by_warp(lanes: Lanes, value: Array) -> Array:
+    """Return the values of each warp's lanes, (blocks or 1, warps, 1, 32)."""
+    return spread_to(value, (len(value), lanes.threads)).reshape(len(value), -1, 1, WARP)
+
+
+def peers_of(lanes: Lanes, mask: Mask, members: Array) -> Array:
+    """Return which active lanes each lane names, (blocks or 1, warps, 1 or 32, 32).
+
+    Args:
+        lanes: The slice.
+        mask: Active lanes.
+        members: (b, t) member mask that each lane gives; one mask is one row of lanes a warp.
+    """
     active = lanes.everyone if mask is None else mask
     if active is None:
         active = np.ones((1, 1), np.bool_)
-    rows = max(len(value), len(active))
-    shape = (rows, lanes.threads)
-    return (
-        spread_to(value, shape).reshape(rows, -1, WARP),
-        spread_to(active, shape).reshape(rows, -1, WARP),
-    )
+    active = by_warp(lanes, active)
+    if members.size == 1:
+        return active & names(members, np.arange(WARP))
+    given = spread_to(members, (len(members), lanes.threads)).reshape(len(members), -1, WARP, 1)
+    return active & names(given, np.arange(WARP))
 
 
 def to_lanes(value: Array) -> Array:
-    """Return a value per warp, (rows, warps), as one per lane."""
-    return np.repeat(value, WARP, axis=1)
+    """Return a value for each row of lanes, (rows, warps, 1 or 32), as one per lane."""
+    return np.repeat(value.reshape(len(value), -1), WARP // value.shape[-1], axis=1)
 
 
 def ballot(predicate: Array) -> Array:
-    """Return the predicates of each warp, (rows, warps, 32), as the bits of one word."""
+    """Return predicates of 32 lanes, (..., 32), as the bits of one word."""
     packed = np.packbits(predicate, axis=-1, bitorder="little")
     return np.ascontiguousarray(packed).view("<u4")[..., 0]
 
@@ -137,12 +147,12 @@ def _vote(code: Code, form: Form) -> Step:
 
     def step(mask: Mask) -> None:
         meet(lanes, pc, mask, named())
-        value, active = by_warp(lanes, fetch(), mask)
+        value, peers = by_warp(lanes, fetch()), peers_of(lanes, mask, named())
         if mode == "ballot":
-            store(to_lanes(ballot(value & active)))
+            store(to_lanes(ballot(value & peers)))
             return
-        any_true = np.any(value & active, axis=-1)
-        any_false = np.any(~value & active, axis=-1)
+        any_true = np.any(value & peers, axis=-1)
+        any_false = np.any(~value & peers, axis=-1)
         answer = {"any": any_true, "all": ~any_false, "uni": ~(any_true & any_false)}[mode]
         store(to_lanes(np.asarray(answer)))
 
@@ -155,8 +165,7 @@ def _active_mask(code: Code, form: Form) -> Step:
     store, lanes = code.store(destination, U4), code.lanes
 
     def step(mask: Mask) -> None:
-        _, active = by_warp(lanes, np.zeros((1, 1), BOOL), mask)
-        store(to_lanes(ballot(active)))
+        store(to_lanes(ballot(peers_of(lanes, mask, np.full((1, 1), EVERYONE, U4)))))
 
     return step
 
@@ -172,7 +181,7 @@ _REDUCTIONS: dict[str, np.ufunc] = {
 
 
 def _reduce(code: Code, form: Form) -> Step:
-    """Decode redux: a reduction over the active lanes of a warp."""
+    """Decode redux: a reduction over the lanes that each lane names."""
     dtype = dtype_of(form.last())
     form.one_of("sync")
     name = form.one_of(*_REDUCTIONS)
@@ -188,15 +197,15 @@ def _reduce(code: Code, form: Form) -> Step:
 
     def step(mask: Mask) -> None:
         meet(lanes, pc, mask, named())
-        value, active = by_warp(lanes, fetch(), mask)
-        total = function.reduce(np.where(active, value, idle), axis=-1, dtype=dtype)
+        value, peers = by_warp(lanes, fetch()), peers_of(lanes, mask, named())
+        total = function.reduce(np.where(peers, value, idle), axis=-1, dtype=dtype)
         store(to_lanes(total))
 
     return step
 
 
 def _match(code: Code, form: Form) -> Step:
-    """Decode match: which active lanes hold the same value."""
+    """Decode match: which of the named lanes hold the same value."""
     dtype = dtype_of(form.last())
     form.one_of("sync")
     mode = form.one_of("any", "all")
@@ -209,16 +218,13 @@ def _match(code: Code, form: Form) -> Step:
 
     def step(mask: Mask) -> None:
         meet(lanes, pc, mask, named())
-        value, active = by_warp(lanes, fetch(), mask)
-        equal = (value[..., :, None] == value[..., None, :]) & active[..., None, :]
-        peers = ballot(equal).reshape(len(value), -1)
-        everyone = to_lanes(ballot(active))
+        value, peers = by_warp(lanes, fetch()), peers_of(lanes, mask, named())
+        equal = to_lanes(ballot((value.swapaxes(-1, -2) == value) & peers))
         if mode == "any":
-            store(peers)
+            store(equal)
             return
-        leader = np.argmax(active, axis=-1)
-        agreed = np.take_along_axis(peers.reshape(len(value), -1, WARP), leader[..., None], -1)
-        same = to_lanes(agreed[..., 0]) == everyone
+        everyone = to_lanes(ballot(peers))
+        same = equal == everyone
         store(np.where(same, everyone, U4.type(0)))
         store_same(same)
 
@@ -226,7 +232,7 @@ def _match(code: Code, form: Form) -> Step:
 
 
 def _elect(code: Code, form: Form) -> Step:
-    """Decode elect: the lowest active lane leads."""
+    """Decode elect: the lowest of the named lanes leads."""
     form.one_of("sync")
     destination, members = form.operands(2)
     first = destination.first if isinstance(destination, Pair) else destination
@@ -236,8 +242,7 @@ def _elect(code: Code, form: Form) -> Step:
 
     def step(mask: Mask) -> None:
         meet(lanes, pc, mask, named())
-        _, active = by_warp(lanes, np.zeros((1, 1), BOOL), mask)
-        leader = to_lanes(np.argmax(active, axis=-1).astype(U4))
+        leader = to_lanes(np.argmax(peers_of(lanes, mask, named()), axis=-1).astype(U4))
         store(leader)
         store_leads(np.arange(lanes.threads, dtype=U4)[None, :] % U4.type(WARP) == leader)
 
