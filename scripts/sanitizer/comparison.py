@@ -124,7 +124,7 @@ def _row(
     simulator = _lines([f for f in mine if f.fault == fault])
     named = {line for _, lines in sanitizer for line in lines}
     agree = bool(named & set(simulator)) or not (named or simulator)
-    reason = "" if agree else why or _reason(bool(named), [f for f in mine if f.fault == fault])
+    reason = "" if agree else why or _reason(named, [f for f in mine if f.fault == fault])
     return Row(
         subject=subject.name,
         planted=subject.planted,
@@ -136,7 +136,7 @@ def _row(
     )
 
 
-def _reason(named: bool, mine: Sequence[Found]) -> str:
+def _reason(named: set[int], mine: Sequence[Found]) -> str:
     """Return why a fault is told by one side alone, or at other lines."""
     if named:
         return "they name different lines" if mine else "the simulator reports nothing"

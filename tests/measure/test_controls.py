@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def test_a_slowed_head_takes_as_much_longer_as_it_makes_more_launches(tmp_path: 
     controls = controls_of("clock")
 
     def wanted(taken: Sequence[Round]) -> Sequence[str]:
-        return () if taken else (POSITIVE,)
+        return () if len(taken) == 3 else (POSITIVE,)
 
     setting = Setting(
         suites=(controls.suite, controls.suite),
@@ -50,8 +49,10 @@ def test_a_slowed_head_takes_as_much_longer_as_it_makes_more_launches(tmp_path: 
         seed=1,
         controls=controls,
     )
-    (entry,) = take_rounds(setting, wanted, budget_s=60.0).rounds
-    slower = statistics.median(pair.head_s / pair.base_s for pair in entry.pairs)
+    rounds = take_rounds(setting, wanted, budget_s=60.0).rounds
+    pairs = [pair for entry in rounds for pair in entry.pairs]
+    # What else the machine does adds time, never takes some off.
+    slower = min(pair.head_s for pair in pairs) / min(pair.base_s for pair in pairs)
     assert 1.25 < slower < 1.8, slower
 
 

@@ -146,13 +146,19 @@ def test_a_control_whose_round_is_lost_gets_another_though_no_case_is_open(tmp_p
 
 
 def talkative(folder: Path) -> None:
-    """Run a gate that says what it does; for a process of its own."""
+    """Run a gate that says what it does, and in its second round waits for its input to end."""
+
+    def say(text: str) -> None:
+        print(text, flush=True)  # noqa: T201
+        if text.startswith("timing round 2"):
+            sys.stdin.read()
+
     found = time_gate(
         *sides(folder, {"work": "pass"}, {"work": SLOWED}),
         builders.machine(name="clock"),
         (case("work"),),
         timing_plan(folder),
-        say=lambda text: print(text, flush=True),  # noqa: T201
+        say=say,
     )
     print(found.interrupted, found.verdicts[case("work")].reason_code, flush=True)  # noqa: T201
 
@@ -164,11 +170,17 @@ def gate_stopped_by(number: signal.Signals, folder: Path) -> tuple[int, str]:
         f"talkative(Path({str(folder)!r}))"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
         next(line for line in process.stdout if line.startswith("timing round 2"))
         process.send_signal(number)
+        process.stdin.close()
         words = process.stdout.read()
     return process.returncode, words
 

@@ -158,7 +158,8 @@ def test_ctrl_c_and_sigterm_keep_what_is_finished(tmp_path: Path, number: signal
     with subprocess.Popen(
         [
             *(sys.executable, "-m", "ci", "gate", "--out", str(tmp_path)),
-            *("--base", str(ROOT), "-k", "naive or 09_warp_tile"),
+            # More than is done by the time that a busy machine delivers the signal.
+            *("--base", str(ROOT), "-k", "sgemm or attention"),
         ],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
