@@ -1,4 +1,7 @@
-"""Every stage compiles for every architecture it declares, and spills nothing on any of them."""
+"""Every stage compiles for the oldest, a common and the newest architecture, and spills nothing.
+
+``.ci/run`` compiles for all of them, and holds all to no spills (``scripts.no_spills``).
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,15 @@ STAGES = [
 MEMORY = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 
 
+TRIED = (ARCHITECTURES[0], "sm_90", ARCHITECTURES[-1])
+
+
 @pytest.mark.parametrize(("ladder", "stage"), STAGES)
-def test_a_stage_compiles_for_every_architecture_it_declares_without_spills(
+def test_a_stage_compiles_for_old_and_new_architectures_without_spills(
     own: Suite, ladder: Ladder, stage: CudaStage, cache: Path
 ) -> None:
-    built = build_stage(own, ladder, stage, architectures=ARCHITECTURES, cache=cache)
-    assert tuple(built.cubins) == stage.architectures
+    built = build_stage(own, ladder, stage, architectures=TRIED, cache=cache)
+    assert tuple(built.cubins) == tuple(arch for arch in TRIED if arch in stage.architectures)
     for arch, cubin in built.cubins.items():
         figures = MEMORY.findall(cubin.log)
         assert len(figures) == len(cubin.kernels)
