@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from ci.simulator.coalescing import LANES, Wavefronts, count_sectors, count_wavefronts
-from ci.simulator.merging import MergedAccess, merged_accesses
-from ci.simulator.report import Counts, SharedWidths
+from ci.simulator.merging import MergedAccess
+from ci.simulator.report import Counts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from ci.simulator.ptx import Instruction
 
 _Item = TypeVar("_Item", bound=np.generic)
 
@@ -54,14 +53,9 @@ class LaunchCounters:
     Masks are broadcastable to that and exclude padding; None means every thread of every block.
     """
 
-    def __init__(self, instructions: Sequence[Instruction], widths: SharedWidths) -> None:
-        """Prepare for a kernel.
-
-        Args:
-            instructions: The kernel's, in order.
-            widths: Vector widths that occur in its machine code.
-        """
-        self._merged: Mapping[int, MergedAccess] = merged_accesses(instructions, widths)
+    def __init__(self, merged: Mapping[int, MergedAccess]) -> None:
+        """Prepare for a kernel, given which of its accesses are parts of merged ones."""
+        self._merged = merged
         # First instructions whose merged access was aligned when they were executed last.
         self._performed_merged: set[int] = set()
         self._tally: defaultdict[tuple[int, str], int] = defaultdict(int)

@@ -16,6 +16,7 @@ from ci.simulator.global_shadow import GlobalShadow
 from ci.simulator.hazards import SharedShadow
 from ci.simulator.machine import Machine, quiet
 from ci.simulator.memory import ALIGNMENT_BYTES, GlobalMemory
+from ci.simulator.merging import MergedAccess, merged_accesses
 from ci.simulator.printf import Output
 from ci.simulator.program import Program
 from ci.simulator.report import Buffer, Counts, Place, Report, SharedWidths
@@ -94,10 +95,10 @@ def run(
     counters: LaunchCounters | None = None
     chosen = choose(grid) if sample else None
     if chosen is not None:
-        counters = SampledCounters(code, widths, chosen, math.prod(grid))
+        counters = SampledCounters(code, _merged(code, widths), chosen, math.prod(grid))
         program = Program(code, counters)
     else:
-        counters = LaunchCounters(code.instructions, widths) if count or sample else None
+        counters = LaunchCounters(_merged(code, widths)) if count or sample else None
         program = _program(code)
     launch = _Launch(program, grid, block, dynamic_shared_bytes)
     launch.place_arguments(arguments)
@@ -113,6 +114,11 @@ def run(
 def _program(kernel: Kernel) -> Program:
     """Return the decoded kernel, which launches of one kernel share one after the other."""
     return Program(kernel)
+
+
+@functools.lru_cache(maxsize=16)
+def _merged(kernel: Kernel, widths: SharedWidths) -> Mapping[int, MergedAccess]:
+    return merged_accesses(kernel.instructions, widths)
 
 
 class _Launch:

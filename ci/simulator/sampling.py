@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ci.simulator.forms import Array, Mask
+    from ci.simulator.merging import MergedAccess
     from ci.simulator.ptx import Instruction, Kernel
-    from ci.simulator.report import SharedWidths
 
 Triple = tuple[int, int, int]
 
@@ -132,16 +132,18 @@ def _step_matrix(rows: int, steps: Sequence[tuple[int, int]]) -> NDArray[np.int6
 class SampledCounters(LaunchCounters):
     """Counts a sample as the launch it stands for, and watches whether it may."""
 
-    def __init__(self, kernel: Kernel, widths: SharedWidths, sample: Sample, blocks: int) -> None:
+    def __init__(
+        self, kernel: Kernel, merged: Mapping[int, MergedAccess], sample: Sample, blocks: int
+    ) -> None:
         """Prepare for one slice that holds the sample.
 
         Args:
             kernel: The kernel.
-            widths: Vector widths that occur in its machine code.
+            merged: As for ``LaunchCounters``.
             sample: The blocks of the slice.
             blocks: Blocks of the whole launch.
         """
-        super().__init__(kernel.instructions, widths)
+        super().__init__(merged)
         self._sample = sample
         self._launched = blocks
         self._instructions: Sequence[Instruction] = kernel.instructions

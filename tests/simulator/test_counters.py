@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ci.simulator.counters import LaunchCounters
-from ci.simulator.report import Counts, SharedWidths
+from ci.simulator.report import Counts
 from tests.simulator.test_coalescing import slow_sectors, slow_wavefronts
 
 _LOAD, _STORE = False, True
 
 
 def _counters(blocks: int, threads: int) -> LaunchCounters:
-    counters = LaunchCounters((), SharedWidths())
+    counters = LaunchCounters({})
     counters.begin_slice(blocks, threads)
     return counters
 

@@ -177,7 +177,7 @@ def test_volatile_loads_are_left_alone() -> None:
 
 
 def _counted(body: str, base: int, skip_lane: int | None = None) -> Counts:
-    counters = LaunchCounters(_instructions(body), _ALL)
+    counters = LaunchCounters(merged_accesses(_instructions(body), _ALL))
     counters.begin_slice(2, 32)
     lane = np.arange(32, dtype=np.int64)[None, :]
     mask = None if skip_lane is None else lane != skip_lane
