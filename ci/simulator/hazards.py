@@ -197,9 +197,12 @@ class SharedShadow:
         address: NDArray[np.int64],
         mask: NDArray[np.bool_] | None,
         width_bytes: int,
+        *,
+        reads: bool = True,
     ) -> None:
-        """Take in an atomic operation; one on a word that no thread wrote is not reported."""
-        self._list.take(self._check_atomic, pc, self._touches(address, mask, width_bytes))
+        """Take in an atomic operation, which reads unless it exchanges; else as in ``read``."""
+        check = self._check_update if reads else self._check_exchange
+        self._list.take(check, pc, self._touches(address, mask, width_bytes))
 
     def _settle(self) -> None:
         """Check the listed accesses of the epoch that ends."""
@@ -220,9 +223,12 @@ class SharedShadow:
     def _check_look(self, pc: int, touches: Touches, _: Values) -> None:
         # Not recorded: it is the swap behind it that meets what follows.
         self._check(READ_AFTER_WRITE, pc, touches, self._writes, "read")
+        self._check_written(pc, touches, "read")
+
+    def _check_written(self, pc: int, touches: Touches, now: str) -> None:
         unwritten = self._writes.warps.high.take(touches.granule) == NEVER
         if unwritten.any():
-            self._report(UNINITIALISED, pc, touches, unwritten, "which no thread wrote, read")
+            self._report(UNINITIALISED, pc, touches, unwritten, f"which no thread wrote, {now}")
 
     def _check_write(self, pc: int, touches: Touches, values: Values) -> None:
         # Recorded first, so that two warps of this one instruction meet as well.
@@ -244,7 +250,11 @@ class SharedShadow:
         self._check(WRITE_AFTER_WRITE, pc, touches, self._atomics, now)
         self._expect(touches)
 
-    def _check_atomic(self, pc: int, touches: Touches, _: Values) -> None:
+    def _check_update(self, pc: int, touches: Touches, values: Values) -> None:
+        self._check_written(pc, touches, "updated")
+        self._check_exchange(pc, touches, values)
+
+    def _check_exchange(self, pc: int, touches: Touches, _: Values) -> None:
         self._check(WRITE_AFTER_READ, pc, touches, self._reads, "updated")
         self._check(WRITE_AFTER_WRITE, pc, touches, self._writes, "updated")
         if self._atomics is None:

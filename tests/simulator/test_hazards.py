@@ -267,11 +267,23 @@ def test_a_narrow_write_initialises_only_its_bytes(shadow: SharedShadow, sink: H
 
 def test_atomics_do_not_race_with_each_other(shadow: SharedShadow, sink: HazardSink) -> None:
     one_word = np.zeros((1, 1), dtype=np.int64)
+    shadow.write(0, one_word, np.arange(_THREADS)[None] == 0, 4)
+    shadow.barrier(None)
     shadow.atomic(1, one_word, None, 4)
     shadow.atomic(2, one_word, None, 4)
     shadow.barrier(None)
     shadow.read(3, one_word, None, 4)
     assert _kinds(shadow, sink) == []
+
+
+def test_an_update_reads_what_was_there_and_an_exchange_does_not(
+    shadow: SharedShadow, sink: HazardSink
+) -> None:
+    shadow.atomic(1, _OWN, None, 4, reads=False)
+    shadow.atomic(2, _OWN, None, 4)
+    assert _kinds(shadow, sink) == []
+    shadow.atomic(3, 512 + _OWN, None, 4)
+    assert _kinds(shadow, sink) == [(UNINITIALISED, 3, _BLOCKS * _THREADS)]
 
 
 @pytest.mark.parametrize(

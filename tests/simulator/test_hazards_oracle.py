@@ -81,7 +81,7 @@ class _SlowShadow:
             for earlier, kind in against.items():
                 if any(byte.is_met(earlier, thread) for byte in touched):
                     self.found[kind, pc] += 1
-            if action == "read" and not all(byte.written for byte in touched):
+            if action in {"read", "atomic"} and not all(byte.written for byte in touched):
                 self.found[UNINITIALISED, pc] += 1
         if action in {"read", "atomic", "start_copy"}:
             self._record(action, lanes, width_bytes)

@@ -132,7 +132,7 @@ def _cells(lanes: Lanes, pc: int, dtype: DType, *, reads: bool, releases: bool) 
             return in_global(where, mask)
         checked = lanes.shared.check(pc, where, mask, width, "write")
         lanes.pending.read(pc, checked, mask, width, "updated")
-        lanes.shadow.atomic(pc, checked, mask, width)
+        lanes.shadow.atomic(pc, checked, mask, width, reads=reads)
         return [(*lanes.shared.cells(checked, dtype), mask)]
 
     return cells
