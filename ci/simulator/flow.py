@@ -131,12 +131,17 @@ _MEETINGS = frozenset({
 
 
 def ends_of(runs: dict[int, Run], instructions: Sequence[Instruction]) -> frozenset[int]:
-    """Return the runs from which lanes exit without waiting for others on any way."""
+    """Return the runs from which lanes exit without waiting for others on any way.
+
+    Lanes that still come to shared memory count as waiting: what they would meet there unordered
+    is not told, since a barrier orders the whole block.
+    """
     meeting = {
         start
         for start, run in runs.items()
         if any(
-            i.opcode in _MEETINGS for i in instructions[start : run.end + (run.leave is not None)]
+            i.opcode in _MEETINGS or "shared" in i.modifiers
+            for i in instructions[start : run.end + (run.leave is not None)]
         )
     }
     grown = True

@@ -43,7 +43,7 @@ class Lanes:
         self.exits: frozenset[int] = frozenset()
         """Program counters at which nothing is left to do but to exit."""
         self.ends: frozenset[int] = frozenset()
-        """Those from which lanes come to no barrier and no warp instruction before they exit."""
+        """Those from which lanes exit with no barrier, warp instruction or shared memory before."""
         self.running: Mask = None
         """The lanes that the current instructions are executed for, before guards."""
         self.parameters = np.zeros(0, np.uint8)

@@ -41,6 +41,7 @@ _WARP = (
         ("if (t < 40) {", "} __syncthreads();", True),
         ("if (t < 32) {", "} __syncthreads();", True),
         ("if (t < 40) {", "} out[t] = __ballot_sync(~0u, 1);", True),
+        ("__shared__ int s[64]; s[t] = t; if (t < 40) {", "} if (s[63 - t] > 99) return;", True),
         ("if (t >= 40) return;", "", False),
         ("if (t >= 40) { out[t] = 1; return; }", "", False),
         ("if (t % 2) return;", "", False),

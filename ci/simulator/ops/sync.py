@@ -90,7 +90,7 @@ def arrive(lanes: Lanes, pc: int, mask: Mask) -> None:
     """Let the active lanes pass a block-wide barrier; report blocks of which a part is missing.
 
     A barrier waits for the threads that have not exited, so those that will exit without another
-    barrier or warp instruction are not missing.
+    barrier, warp instruction or access to shared memory are not missing.
 
     Source: CUDA C++ Programming Guide, "Compute Capability 7.x", "Independent Thread Scheduling".
     """
