@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ci.simulator.arrays import SharedArray, name_of
 from ci.simulator.counters import LaunchCounters
 from ci.simulator.errors import LaunchError, StopLaunchError
 from ci.simulator.forms import I8, U4
@@ -140,6 +141,7 @@ class _Launch:
         self._check_extents()
         self._dynamic_bytes = dynamic_bytes
         self._shared_bytes = self._place_shared(dynamic_bytes)
+        self._lanes.shared.arrays = self._shared_arrays()
         self._local_bytes = self._place_local()
 
     def _fail(self, what: str) -> LaunchError:
@@ -169,6 +171,15 @@ class _Launch:
                 f"got {end} static and {dynamic_bytes} dynamic ones"
             )
         return end + dynamic_bytes
+
+    def _shared_arrays(self) -> dict[int, SharedArray]:
+        """Return what each access may touch; a dynamic array goes on to the end."""
+        found = {}
+        for variable in self._kernel.shared:
+            start = self._addresses[variable.name]
+            end = self._shared_bytes if variable.dynamic else start + variable.size_bytes
+            found[variable.name] = SharedArray(name_of(variable.name), start, end)
+        return {pc: found[symbol] for pc, symbol in self._program.arrays.items()}
 
     def _place_local(self) -> int:
         end = 0

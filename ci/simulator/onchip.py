@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ci.simulator.arrays import SharedArray
 from ci.simulator.errors import StopLaunchError
 from ci.simulator.memory import scatter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ci.simulator.forms import Array, Mask
     from ci.simulator.lanes import Lanes
@@ -29,6 +30,8 @@ class OnChip:
         """Begin without memory."""
         self._lanes = lanes
         self._row = np.zeros((1, 1), np.int64)
+        self.arrays: Mapping[int, SharedArray] = {}
+        """Program counter → what an access there may touch; all of a row where there is none."""
         self.begin_slice(0)
 
     def rows(self) -> Array:
@@ -38,6 +41,7 @@ class OnChip:
     def begin_slice(self, size_bytes: int) -> None:
         """Give every row ``size_bytes`` of fresh memory."""
         self.size_bytes = size_bytes
+        self._whole = SharedArray("", 0, size_bytes)
         self._row = self.rows() if size_bytes else np.zeros((1, 1), np.int64)
         self._row_bytes = -(-max(size_bytes, 1) // _WHOLE_BYTES) * _WHOLE_BYTES
         self._storage = np.full((int(self._row.max()) + 1, self._row_bytes), _POISON, np.uint8)
@@ -70,27 +74,37 @@ class OnChip:
     def check(self, pc: int, address: Array, mask: Mask, width_bytes: int, verb: str) -> Array:
         """Return the addresses, those of inactive lanes made harmless.
 
+        Active lanes that leave the array which the instruction can only mean are reported.
+
         Raises:
             StopLaunchError: An active lane is out of bounds or misaligned; it is reported.
         """
+        array = self.arrays.get(pc, self._whole)
         if (
-            int(address.min()) >= 0
-            and int(address.max()) <= self.size_bytes - width_bytes
+            int(address.min()) >= array.start
+            and int(address.max()) <= array.end - width_bytes
             and not int(np.bitwise_or.reduce(address, axis=None)) & width_bytes - 1
         ):
             return address
+        beyond = (address < array.start) | (address > array.end - width_bytes)
         outside = (address < 0) | (address > self.size_bytes - width_bytes)
         crooked = ~outside & (address & width_bytes - 1 != 0)
         active = self._lanes.reduced(mask, address.shape)
-        for fault, bad in (("out-of-bounds", outside), ("misaligned", crooked)):
+        for fault, bad in (("out-of-bounds", beyond), ("misaligned", crooked)):
             wrong = bad & active
             if wrong.any():
-                byte = int(address[tuple(np.argwhere(wrong)[0])])
-                text = f"byte {byte} of {self.space} memory ({self.size_bytes} bytes)"
+                where = array if bad is beyond else self._whole
+                text = self._text(where, int(address[tuple(np.argwhere(wrong)[0])]))
                 self._lanes.report(f"{fault} {verb}", pc, self._lanes.both(mask, wrong), text)
         if ((outside | crooked) & active).any():
             raise StopLaunchError
         return np.where(outside | crooked, 0, address)
+
+    def _text(self, array: SharedArray, byte: int) -> str:
+        if array is self._whole:
+            return f"byte {byte} of {self.space} memory ({self.size_bytes} bytes)"
+        size = array.end - array.start
+        return f"byte {byte - array.start} of {array.name} ({size} bytes of {self.space} memory)"
 
     def load(self, address: Array, dtypes: Sequence[np.dtype[Any]]) -> list[Array]:
         """Return what the lanes read from checked addresses, one array per element."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ci.simulator.arrays import accessed_arrays
 from ci.simulator.barriers import Meeting, decode
 from ci.simulator.calls import Calls
 from ci.simulator.code import Code
@@ -63,6 +64,8 @@ class Program:
         self._initial = list(self.code.slots)
         self.written = written_parameters(kernel)
         """Parameters that it may write through."""
+        self.arrays = accessed_arrays(kernel)
+        """Program counter of an access → the shared array it can only mean."""
 
     def begin_slice(self, local_bytes: int) -> None:
         """Give every register its first value; a thread's own variables take ``local_bytes``."""
