@@ -86,7 +86,12 @@ FAULTS = [
         kernel="mm_mma",
         old="smem_u32(&As[wm+i*16+(lane&15)]",
         new="smem_u32(&As[wm+i*16+(lane>>3)*8+(lane&15)]",
-        found=frozenset({(UNINITIALISED, "m8n8.x4.shared.b16")}),
+        found=frozenset(
+            {
+                (UNINITIALISED, "m8n8.x4.shared.b16"),
+                (_OUT_OF_BOUNDS_READ, "m8n8.x4.shared.b16"),
+            }
+        ),
     ),
     Fault(
         name="no barrier between the sums of the warps and their use",
