@@ -21,7 +21,8 @@ def test_every_stage_is_counted_once_and_none_has_a_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", ["gemv/01_thread_per_row[M=4096,K=4096]", "sgemm/10_double_buffer[M=4096,N=4096,K=4096]"]
+    "case",
+    ["gemv_int4/01_warp_per_row[M=4096,K=4096]", "sgemm/03_shared_tile_16[M=4096,N=4096,K=4096]"],
 )
 def test_what_is_counted_again_is_what_was_recorded(case: str) -> None:
     (recorded,) = (each for each in COUNTED if each["case"] == case)
