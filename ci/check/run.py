@@ -51,6 +51,8 @@ class CaseCheck:
     """Why not PASSED; empty if PASSED."""
     counting: str = ""
     """How the counters came about where not every block was executed."""
+    output: tuple[str, ...] = ()
+    """Lines that the kernel printed."""
 
 
 def check_stage(
@@ -165,6 +167,7 @@ def check_case(
         lines=execution.lines,
         status=status,
         reason=reason,
+        output=execution.output,
     )
 
 

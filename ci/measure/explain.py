@@ -62,6 +62,7 @@ def _explanation(case: Case, check: CaseCheck, text: str) -> Explanation:
         findings=check.findings,
         counters=check.counters,
         lines=_with_findings(check, text),
+        output=check.output,
         output_elements=math.prod(output_of(problem).extents(size)),
         flops=problem.flops(size),
         compulsory_bytes=problem.compulsory_bytes(size),

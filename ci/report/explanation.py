@@ -41,6 +41,7 @@ def text(explanation: Explanation) -> str:
     parts = [
         "  ".join(one_line(word) for word in head if word),
         _named("one launch", [f"{name}: {value}" for name, value in _totals(explanation)]),
+        _named("printed", [one_line(line) for line in explanation.output]),
         _named("worst lines", worst),
         *(_listing(file, explanation) for file in _files(explanation)),
     ]
@@ -55,13 +56,14 @@ def markdown(explanation: Explanation) -> str:
         ("worst lines", "why", "source"),
         [(prose(place), prose(why), code(source)) for place, why, source in _worst(explanation)],
     )
+    printed = _table(("printed",), [(code(line),) for line in explanation.output])
     listings = [
         f"### {prose(file)}\n\n{_table(head, rows)}"
         for file in _files(explanation)
         for head, rows in [_rows(file, explanation)]
     ]
     parts = [f"## {code(explanation.id)}", f"**{explanation.status}**{reason}"]
-    return "\n\n".join(part for part in (*parts, totals, worst, *listings) if part) + "\n"
+    return "\n\n".join(part for part in (*parts, totals, printed, worst, *listings) if part) + "\n"
 
 
 def _files(explanation: Explanation) -> list[str]:

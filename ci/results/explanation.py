@@ -24,6 +24,8 @@ class Explanation:
     counters: Counters | None
     lines: tuple[LineCounters, ...]
     """Source lines that count something or have a finding, in file and line order."""
+    output: tuple[str, ...]
+    """Lines that the kernel printed; none where only some blocks were executed."""
     output_elements: int
     flops: int
     compulsory_bytes: int

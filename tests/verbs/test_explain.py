@@ -54,6 +54,18 @@ def test_json_holds_what_the_text_shows(tiny: Path) -> None:
         assert sum(line["counters"].get(name, 0) for line in told["lines"]) == total, name
 
 
+@pytest.mark.parametrize(
+    ("form", "start"), [("text", "  printed by row "), ("markdown", "| <code>printed by row ")]
+)
+def test_what_the_kernel_prints_is_shown(tiny: Path, form: str, start: str) -> None:
+    _edit(tiny, GUARD, GUARD + ' if (column == 0) printf("printed by row %d `|\\n", row);')
+    done = flopwatch("explain", CASE, "--format", form, cwd=tiny)
+    assert done.returncode == 0, done.stderr
+    printed = [line for line in done.stdout.splitlines() if line.startswith(start)]
+    assert {int(line.removeprefix(start).split()[0]) for line in printed} == set(range(32))
+    assert len(printed) == 32
+
+
 def test_a_finding_stands_below_its_line_and_is_exit_code_1(tiny: Path) -> None:
     _edit(tiny, "k < K; ++k", "k <= K; ++k")
     done = flopwatch("explain", CASE, cwd=tiny)
