@@ -1,0 +1,37 @@
+"""Why a planted fault was not found as expected; one sentence for each that was not."""
+
+from __future__ import annotations
+
+REASONS = {
+    "softmax: rows past the end are written": (
+        "It writes the last row twice, with the same values."
+    ),
+    "softmax: the tree's halves overlap": (
+        "The read past the end of the array is told, which ends the launch before the race."
+    ),
+    "leaders: lanes past the end do not take part in the match": (
+        "No fault after all: lanes that have exited hold nobody up, and the counts are right."
+    ),
+    "partition: lanes past the end do not vote": (
+        "Lanes that have exited hold nobody up; the zeros that they should have written are named."
+    ),
+    "wmma: the accumulator is never set": (
+        "Registers read before they are written are not found: in the simulator they hold 0."
+    ),
+    "fragments: lanes whose lower row is past M skip the mma": (
+        "It is told at another line of the same `asm` statement than the one that was named."
+    ),
+    "fragments: A's tile has half the rows": (
+        "What leaves one shared array falls into the next: it is told as a race there."
+    ),
+    "window: the ring begins with a row too few": (
+        "Local memory is not watched for what nobody wrote; the wrong numbers are named."
+    ),
+    "named barriers: the barrier counts the threads of one warp": (
+        "A partial barrier orders the whole block for the race check; the wrong numbers are named."
+    ),
+    "named barriers: nobody waits for a buffer to be empty": (
+        "Its second arrival completes a barrier alone; told is who waits for that barrier in vain."
+    ),
+}
+"""Fault → the reason."""
