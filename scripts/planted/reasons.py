@@ -21,9 +21,6 @@ REASONS = {
     "fragments: lanes whose lower row is past M skip the mma": (
         "It is told at another line of the same `asm` statement than the one that was named."
     ),
-    "fragments: A's tile has half the rows": (
-        "What leaves one shared array falls into the next: it is told as a race there."
-    ),
     "window: the ring begins with a row too few": (
         "Local memory is not watched for what nobody wrote; the wrong numbers are named."
     ),
