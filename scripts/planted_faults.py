@@ -189,7 +189,8 @@ def page(outcomes: Sequence[Outcome]) -> str:
         f"{totals(stages)}\n\n{_table(stages)}\n"
         "## Kernels of their own\n\n"
         "`scripts/planted/own.py`: what the stages do not use. Without an edit these kernels give\n"
-        "right numbers and no finding (`tests/scripts/test_planted_twins.py`).\n\n"
+        "right numbers and no finding (`tests/scripts/test_planted_twins.py`). What the\n"
+        "first run found, and what the simulator has learnt since, is in `decisions.md`.\n\n"
         f"{totals(own)}\n\n{_table(own)}\n"
         "## Not found as expected, and why\n\n"
         + "".join(f"- **{o.name}.** {REASONS.get(o.name, '')}\n" for o in not_as_expected(outcomes))
