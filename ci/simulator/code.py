@@ -55,6 +55,8 @@ class Code:
         """Slot number → float64 of ``wide_of``, where an instruction asked for it."""
         self.wide_of: list[Array] = []
         self._registers: dict[str, int] = {}
+        self.registers = 0
+        """Bit set of the slots of registers, without variables in ``.param`` space."""
         self._constants: dict[tuple[int, np.dtype[Any]], int] = {}
         self._storage = storage_types(kernel)
         self.first_looks = first_looks(kernel)
@@ -78,6 +80,7 @@ class Code:
         if slot is None:
             slot = self._slot(np.zeros((1, 1), self._storage_of(register)))
             self._registers[register.name] = slot
+            self.registers |= 0 if is_param(register) else 1 << slot
         return slot
 
     def _storage_of(self, register: Register) -> np.dtype[Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ci.simulator.memory import GlobalMemory, spread_to
-from ci.simulator.onchip import Local, Shared
+from ci.simulator.onchip import Local, Shared, Unwritten
 from ci.simulator.pending import Pending
 from ci.simulator.printf import Output
 
@@ -55,6 +55,7 @@ class Lanes:
         self.memory = GlobalMemory(self)
         self.shared = Shared(self)
         self.local = Local(self)
+        self.unwritten = Unwritten(self)
         self.pending = Pending(self)
 
     def begin_slice(self, blocks: int, threads: int, shared_bytes: int, local_bytes: int) -> None:
@@ -71,6 +72,7 @@ class Lanes:
         self.ticks = 0
         self.shared.begin_slice(shared_bytes)
         self.local.begin_slice(local_bytes)
+        self.unwritten.begin_slice(local_bytes)
         self.shadow.begin_slice(blocks, threads)
         self.globals.begin_slice(blocks)
         if self.counters is not None:

@@ -8,7 +8,9 @@ import numpy as np
 
 from ci.simulator.arrays import SharedArray
 from ci.simulator.errors import StopLaunchError
+from ci.simulator.forms import unsigned
 from ci.simulator.memory import scatter
+from ci.simulator.sink import UNINITIALISED_LOCAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -155,3 +157,34 @@ class Local(OnChip):
         """Return the thread of each lane, counted over the slice."""
         blocks, threads = self._lanes.blocks, self._lanes.threads
         return np.arange(blocks * threads).reshape(blocks, threads)
+
+    def grow(self, size_bytes: int) -> None:
+        """Make every row at least ``size_bytes`` long, and what is known of it."""
+        super().grow(size_bytes)
+        self._lanes.unwritten.grow(size_bytes)
+
+    def check_written(
+        self, pc: int, address: Array, mask: Mask, dtypes: Sequence[np.dtype[Any]]
+    ) -> None:
+        """Report active lanes that read what their thread has not written."""
+        marks = self._lanes.unwritten.load(address, dtypes)
+        bad = np.logical_or.reduce(np.broadcast_arrays(*[each != 0 for each in marks]))
+        bad = self._lanes.both(mask, bad)
+        if bad.any():
+            first = tuple(np.argwhere(bad)[0])
+            byte = int(np.broadcast_to(address, bad.shape)[first])
+            text = f"byte {byte} of local memory, which the thread has not written, read"
+            self._lanes.report(UNINITIALISED_LOCAL, pc, bad, text)
+
+    def mark(self, address: Array, mask: Mask, values: Sequence[Array]) -> None:
+        """Take in that lanes write to checked addresses."""
+        nothing = [np.zeros((1, 1), unsigned(value.dtype)) for value in values]
+        self._lanes.unwritten.store(address, mask, nothing)
+
+
+class Unwritten(OnChip):
+    """A mark for each byte of local memory: zero once it is written."""
+
+    def rows(self) -> Array:
+        """Return the row of each lane, as in local memory."""
+        return self._lanes.local.rows()

@@ -18,6 +18,7 @@ from ci.simulator.forms import BOOL, U4, Form, UnsupportedError, dtype_of, not_e
 from ci.simulator.lanes import Lanes
 from ci.simulator.ops import decoder_of
 from ci.simulator.pointers import written_parameters
+from ci.simulator.unset import Unset
 
 if TYPE_CHECKING:
     from ci.simulator.forms import Array, Fetch, Mask, Step
@@ -45,17 +46,24 @@ class Program:
         self.lanes.ends = ends_of(self.runs, kernel.instructions)
         self.conditions: dict[int, Fetch] = {}
         """Program counter of a guarded branch or exit → its predicate."""
+        self._guards: dict[int, Fetch] = {}
+        """Program counter of any other guarded instruction → its predicate."""
         self.choices: dict[int, Fetch] = {}
         """Program counter of a branch to one of several places → which one."""
         self.meetings: dict[int, Meeting | None] = {}
         """Program counter of a barrier that lanes wait at → it, None if it is not emulated."""
         self._steps: list[Step] = []
         self._effects: list[Effect] = []
+        self._unguarded: list[Effect] = []
+        """The effects without what guards of steps read."""
         for instruction in kernel.instructions:
             self._decode(instruction, leaving=leaves(instruction, kernel))
         for function in kernel.functions.values():
             self._add_function(function)
         find_needed(self.runs, self._effects)
+        first = self.runs[0].needed & self.code.registers if 0 in self.runs else 0
+        self._unset = Unset(self.code, kernel.instructions, self._unguarded, first)
+        self._finish()
         for run in self.runs.values():
             self._find_unread(run)
         self._written = {run.start: self._written_in(run) for run in self.runs.values()}
@@ -70,6 +78,7 @@ class Program:
     def begin_slice(self, local_bytes: int) -> None:
         """Give every register its first value; a thread's own variables take ``local_bytes``."""
         self.code.slots[:] = self._initial
+        self._unset.begin_slice()
         self.calls.begin_slice(local_bytes)
 
     def steps(self, run: Run, kept: int) -> list[Step]:
@@ -107,12 +116,24 @@ class Program:
             self._decode_leave(instruction)
         else:
             step = self._step(instruction)
-        written = bits(code.defined)
-        if guard is not None and not leaving:
-            step = _guarded(code.slots, step, _condition(code, guard), written)
-        self._steps.append(step)
         effect = Effect(used=code.used, defined=code.defined, certain=guard is None)
+        self._unguarded.append(effect)
+        if guard is not None and not leaving:
+            self._guards[instruction.pc] = _condition(code, guard)
+            effect = replace(effect, used=code.used)
+        self._steps.append(step)
         self._effects.append(effect)
+
+    def _finish(self) -> None:
+        """Put guards before the steps, and watch what stems from registers without a value."""
+        slots, unset = self.code.slots, self._unset
+        for pc, effect in enumerate(self._effects):
+            step = unset.follow(pc, self._steps[pc])
+            if pc in self._guards:
+                step = _guarded(slots, step, self._guards[pc], bits(effect.defined))
+            self._steps[pc] = step
+        for pc, condition in self.conditions.items():
+            self.conditions[pc] = unset.decides(pc, condition)
 
     def _decode_leave(self, instruction: Instruction) -> None:
         if instruction.opcode in ("bar", "barrier"):

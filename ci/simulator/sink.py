@@ -20,6 +20,8 @@ GLOBAL_WRITE_AFTER_READ = "global write-after-read race"
 GLOBAL_WRITE_AFTER_WRITE = "global write-after-write race"
 UNINITIALISED_GLOBAL = "uninitialised global read"
 UNINITIALISED = "uninitialised shared read"
+UNINITIALISED_LOCAL = "uninitialised local read"
+UNINITIALISED_VARIABLE = "uninitialised variable read"
 READ_EARLY = "asynchronous copy read too early"
 
 

@@ -15,14 +15,8 @@ REASONS = {
     "partition: lanes past the end do not vote": (
         "Lanes that have exited hold nobody up; the zeros that they should have written are named."
     ),
-    "wmma: the accumulator is never set": (
-        "Registers read before they are written are not found: in the simulator they hold 0."
-    ),
     "fragments: lanes whose lower row is past M skip the mma": (
         "It is told at another line of the same `asm` statement than the one that was named."
-    ),
-    "window: the ring begins with a row too few": (
-        "Local memory is not watched for what nobody wrote; the wrong numbers are named."
     ),
     "named barriers: the barrier counts the threads of one warp": (
         "A partial barrier orders the whole block for the race check; the wrong numbers are named."

@@ -129,7 +129,7 @@ def test_clocks_go_on_so_that_waiting_ends() -> None:
 def test_lowest_active_lane_is_elected() -> None:
     code = """
     and.b32 %r20, %i0, 31; setp.lt.u32 %p1, %r20, 5; mov.b32 %o0, 99; mov.b32 %o1, 7;
-    @%p1 bra OUT; elect.sync %o0|%p2, -1; selp.u32 %o1, 1, 0, %p2; OUT:
+    @%p1 bra OUT; elect.sync %o0|%p2, 0xFFFFFFE0; selp.u32 %o1, 1, 0, %p2; OUT:
     """
     lanes = np.arange(64, dtype=np.uint32)
     leader, leads = lanewise(code, [lanes], ["u4", "u4"])

@@ -116,6 +116,7 @@ def test_bad_shared_access_stops_the_launch(access: str, kind: str, at: int, fau
     out = np.zeros(1, np.uint32)
     body = f"""
     .shared .align 4 .b8 buf[64];
+    mov.u32 %r0, 7;
     .loc 1 5 0
     {access.format(at=at)}
     ld.param.u64 %rd0, [p0]; st.global.u32 [%rd0], 1;

@@ -206,6 +206,7 @@ def readers_of(
         checked = lanes.local.check(pc, address, mask, width, "read")
         if lanes.counters is not None:
             lanes.counters.local_access(pc, False, mask, width)
+        lanes.local.check_written(pc, checked, mask, dtypes)
         return lanes.local.load(checked, dtypes)
 
     return {"global": from_global, "shared": from_shared, "local": from_local}
@@ -282,6 +283,7 @@ def writers_of(lanes: Lanes, pc: int, width: int, order: str = "") -> dict[str, 
         checked = lanes.local.check(pc, address, mask, width, "write")
         if lanes.counters is not None:
             lanes.counters.local_access(pc, True, mask, width)
+        lanes.local.mark(checked, mask, values)
         lanes.local.store(checked, mask, values)
 
     return {"global": to_global, "shared": to_shared, "local": to_local}
