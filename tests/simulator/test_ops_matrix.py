@@ -187,7 +187,8 @@ def product(words: Array, counts: list[int], form: str) -> Array:
 
 def test_matrix_product_by_a_part_of_a_warp_is_a_hazard() -> None:
     body = """
-    mov.u32 %r0, %tid.x; setp.gt.u32 %p0, %r0, 20; @%p0 bra OUT; mov.u32 %r1, 0; mov.f32 %f0, 0f00000000;
+    mov.u32 %r0, %tid.x; setp.gt.u32 %p0, %r0, 20; @%p0 bra OUT;
+    mov.u32 %r1, 0; mov.f32 %f0, 0f00000000;
     mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32
       {%f0,%f1,%f2,%f3}, {%r1,%r1}, {%r1}, {%f0,%f0,%f0,%f0};
     OUT:
