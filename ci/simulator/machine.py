@@ -112,8 +112,9 @@ class Machine:
             target = run.targets[0]
             if target <= leave.pc:
                 self._loop = leave
-                if self._lanes.elsewhere:
-                    self._waiting.turn((*calls.path, target), mask)
+                in_vain = self._waiting.turn((*calls.path, target), mask)
+                if in_vain and not self._lanes.elsewhere:
+                    raise self._endless()
             return self._next(target, mask)
         if opcode == "brx":
             return self._choose(run, leave, mask)
@@ -183,6 +184,8 @@ class Machine:
         if pc is not None:
             self._wait((*calls.path, pc), mask)
         chosen = self._waiting.choose(elsewhere)
+        if chosen is None:
+            raise self._endless()
         calls.path = chosen[:-1]
         return chosen[-1], elsewhere.pop(chosen)
 
@@ -200,6 +203,14 @@ class Machine:
         everyone = lanes.everyone
         whole = joined.all() if everyone is None else (joined == everyone).all()
         lanes.elsewhere[key] = everyone if whole else joined
+
+    def _endless(self) -> StepLimitError:
+        kernel = self._program.kernel
+        place = (self._loop or kernel.instructions[0]).place
+        return StepLimitError(
+            f"{place.file}:{place.line}: {kernel.name} never ends: this loop waits, and no other "
+            "thread that runs with it can end its waiting"
+        )
 
     def _spinning(self, run: Run) -> StepLimitError:
         kernel = self._program.kernel

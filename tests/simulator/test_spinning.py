@@ -39,6 +39,38 @@ extern "C" __global__ void never(int *sum, int *flag) {
     while (*(volatile int *)flag == 0)
         atomicAdd(sum, 1);
 }
+extern "C" __global__ void alone(int *sum, int *flag) {
+    while (*(volatile int *)flag == 0) { }
+    *sum = 1;
+}
+extern "C" __global__ void crosswise(int *sum, int *flag) {
+    if (threadIdx.x < 32) {
+        while (*(volatile int *)flag != 2) { }
+        atomicExch(flag, 1);
+    } else {
+        while (*(volatile int *)flag != 1) { }
+        atomicExch(flag, 2);
+    }
+}
+extern "C" __global__ void gathered(int *sum, int *flag) {
+    if (threadIdx.x == 40) {
+        while (*(volatile int *)flag == 0) { }
+    }
+    __syncthreads();
+    *flag = 1;
+}
+extern "C" __global__ void timed(int *sum, int *flag) {
+    const long long start = clock64();
+    while (*(volatile int *)flag == 0 && clock64() - start < 1000000) { }
+    atomicAdd(sum, 1);
+}
+extern "C" __global__ void handed(int *sum, int *flag) {
+    const int t = threadIdx.x;
+    while (*(volatile int *)flag != t) { }
+    *(volatile int *)sum += 1;
+    __threadfence();
+    *(volatile int *)flag = t + 1;
+}
 """
 
 
@@ -75,3 +107,26 @@ def test_lanes_at_a_barrier_are_not_sent_ahead_of_a_loop_that_will_end() -> None
 def test_loop_that_never_ends_is_named_by_its_own_line() -> None:
     with pytest.raises(StepLimitError, match=r"^k\.cu:29: never has not ended after 3000 "):
         _run("never", step_limit=3000)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"), [("alone", [33]), ("crosswise", [38, 41]), ("gathered", [47])]
+)
+def test_waiting_that_nobody_can_end_is_told_at_once(name: str, lines: list[int]) -> None:
+    with pytest.raises(StepLimitError) as caught:
+        _run(name, step_limit=5000)
+    assert str(caught.value) in {
+        f"k.cu:{line}: {name} never ends: this loop waits, and no other thread that runs with it "
+        "can end its waiting"
+        for line in lines
+    }
+
+
+def test_waiting_that_the_clock_ends_is_none_for_ever() -> None:
+    assert _run("timed")[1][0] == 64
+
+
+def test_a_flag_that_each_thread_hands_to_the_next_goes_round() -> None:
+    report, out = _run("handed")
+    assert out[0] == 64
+    assert not report.hazards
