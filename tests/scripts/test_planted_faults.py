@@ -19,6 +19,7 @@ from scripts.planted_faults import (
     not_as_expected,
     page,
 )
+from scripts.suite_ladders import ROOT
 
 OUTCOMES = [Outcome(**each) for each in json.loads(DATA.read_text(encoding="utf-8"))]
 SAMPLE = (
@@ -43,6 +44,9 @@ def test_an_edit_changes_one_place(planted: Planted) -> None:
 def test_every_fault_is_told_of_and_the_page_is_made_from_that() -> None:
     assert [outcome.name for outcome in OUTCOMES] == [planted.name for planted in ALL]
     assert PAGE.read_text(encoding="utf-8") == page(OUTCOMES)
+    caught = sum(outcome.caught for outcome in OUTCOMES)
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"[{len(ALL)} planted faults](docs/planted-faults.md) it catches {caught}" in readme
 
 
 def test_whatever_is_not_found_as_expected_has_a_reason() -> None:
