@@ -65,7 +65,8 @@ def compile_text(
         ToolError: A wheel is not installed.
     """
     nvrtc = _binding()
-    flags = [f"--gpu-architecture={arch}", *options, f"-I{_include_folder()}"]
+    # Beside a driver NVRTC keeps cubins of its own, and answers from them without a log.
+    flags = [f"--gpu-architecture={arch}", "--no-cache", *options, f"-I{_include_folder()}"]
     status, program = nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], [])
     _expect(nvrtc, status, "nvrtcCreateProgram")
     try:

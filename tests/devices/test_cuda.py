@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -96,6 +97,21 @@ def test_a_write_outside_a_buffer_is_a_finding(
     assert finding.kind == "out-of-bounds write"
     assert finding.example.startswith("out at ")
     assert place in finding.example
+
+
+@pytest.mark.gpu
+def test_what_was_compiled_before_has_its_log_again(device: CudaDevice) -> None:
+    # Kind: beside a driver, a compiler answers from what it kept, without the log that is read.
+    del device
+    text = f"__global__ void fresh(float* x) {{ x[threadIdx.x] += {secrets.randbits(20)}; }}"
+    program = (
+        "import sys; from kernels.nvrtc import compile_text; print(compile_text(sys.argv[1], "
+        "'k.cu', arch='sm_90', options=['--ptxas-options=-v'], expressions=[]).log)"
+    )
+    command = [sys.executable, "-c", program, text]
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "bytes spill stores" in done.stdout
 
 
 @pytest.mark.gpu
