@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from ci.gate.codes import Code
@@ -40,18 +41,23 @@ def unscreened(
     return tuple(c for c in controls if len(found[c].counting) < settings.screen_rounds)
 
 
-def told(verdicts: Mapping[str, TimingVerdict]) -> str:
-    """Return in one line what became of the controls."""
+def told(verdicts: Mapping[str, TimingVerdict], slowed: Collection[str]) -> str:
+    """Return in one line what became of the controls, equal ones and slowed ones together."""
+    kinds = (("control", [c for c in verdicts if c not in slowed]), ("slowed control", [*slowed]))
     return "; ".join(
-        f"{control} {_percent(verdict)}is {verdict.word}" for control, verdict in verdicts.items()
+        _of_kind(kind, [verdicts[control] for control in controls if control in verdicts])
+        for kind, controls in kinds
+        if controls
     )
 
 
-def _percent(verdict: TimingVerdict) -> str:
-    if verdict.timing is None:
-        return ""
-    change = 100 * (verdict.timing.ratio - 1)
-    return f"({change:+.2f} % in {verdict.timing.rounds} rounds) "
+def _of_kind(kind: str, verdicts: Sequence[TimingVerdict]) -> str:
+    """Return ``5 controls: 5 UNCHANGED (-0.10 to +0.04 %)``."""
+    counts = Counter(verdict.word.value for verdict in verdicts)
+    words = ", ".join(f"{count} {word}" for word, count in counts.items())
+    changes = [100 * (v.timing.ratio - 1) for v in verdicts if v.timing is not None]
+    span = f" ({min(changes):+.2f} to {max(changes):+.2f} %)" if changes else ""
+    return f"{len(verdicts)} {kind}{'s' * (len(verdicts) != 1)}: {words}{span}"
 
 
 def without_words(verdicts: Mapping[str, TimingVerdict], why: str) -> Mapping[str, TimingVerdict]:

@@ -46,6 +46,10 @@ class Placed(Protocol):
         """Return a copy of the output, one-dimensional."""
         ...
 
+    def agrees_with(self, other: Placed) -> bool:
+        """Return whether both outputs hold the same bytes; nothing is copied off the device."""
+        ...
+
 
 class Replay(Protocol):
     """A recorded batch."""
@@ -120,6 +124,9 @@ def require_all_worked_on(
         each.poison()
     replay.run()
     for number, each in enumerate(placed):
+        # The first is looked at, and where it is right most others only have to be like it.
+        if number and each.agrees_with(placed[0]):
+            continue
         got = each.output()
         if np.array_equal(got.view(np.uint8), right.view(np.uint8)) and not np.isnan(got[0]):
             continue

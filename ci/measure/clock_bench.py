@@ -46,6 +46,9 @@ class _Call:
     def output(self) -> NDArray[np.generic]:
         return self._output.ravel().copy()
 
+    def agrees_with(self, other: Placed) -> bool:
+        return self.output().tobytes() == other.output().tobytes()
+
 
 class _Loop:
     """A batch of calls."""

@@ -6,14 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-NEGATIVE, POSITIVE = "control equal", "control slowed"
-"""The names under which the rounds of controls are stored."""
-
 _SUITE = Path(__file__).parent / "control_suite"
-_CASE = "gate_control/{stage}[M=256,N=256,K=128]"
 _STAGES = {"cuda": "control", "clock": "calls"}
-_SLOWED = {"cuda": 0.04, "clock": 0.5}
-"""More launches, as a share of a sample's. Processors' times are noisier than a GPU's."""
+_SHORT, _MIDDLE, _LATENCY, _STREAM, _LONG = (
+    "M=256,N=256,K=128",
+    "M=512,N=512,K=256",
+    "M=128,N=128,K=4096",
+    "M=2048,N=1024,K=1",
+    "M=1024,N=1024,K=2048",
+)
+_EQUAL = {"cuda": (_SHORT, _MIDDLE, _LATENCY, _STREAM, _LONG), "clock": (_SHORT,)}
+"""Sizes at which equal code is measured. A processor only ever times small suites."""
+_SLOWED = {"cuda": dict.fromkeys((_SHORT, _MIDDLE, _STREAM), 0.04), "clock": {_SHORT: 0.5}}
+"""Sizes at which head makes more launches → how many more, as a share of a sample's. A sample holds
+enough of them there. Processors' times are noisier than a GPU's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,10 +36,19 @@ class Controls:
 
 
 def controls_of(bench: str) -> Controls:
-    """Return the controls for ``cuda`` or ``clock``: equal code, and the same slowed on purpose."""
-    case = _CASE.format(stage=_STAGES[bench])
+    """Return the controls for ``cuda`` or ``clock``: equal code, and the same slowed on purpose.
+
+    They differ in what a launch is bound by and in how long it takes, since what goes wrong with a
+    bench (which side starts first, what is left in a cache, a coarse timer) depends on that.
+    """
+    stage = _STAGES[bench]
+    equal = {f"control equal {size}": size for size in _EQUAL[bench]}
+    slowed = {f"control slowed {size}": size for size in _SLOWED[bench]}
     return Controls(
         suite=_SUITE,
-        cases={NEGATIVE: case, POSITIVE: case},
-        slowed={POSITIVE: _SLOWED[bench]},
+        cases={
+            name: f"gate_control/{stage}[{size}]"
+            for name, size in (*equal.items(), *slowed.items())
+        },
+        slowed={name: _SLOWED[bench][size] for name, size in slowed.items()},
     )

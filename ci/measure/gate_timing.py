@@ -165,7 +165,7 @@ def time_gate(
     return GateTiming(
         run=run,
         verdicts=without_words(verdicts, wrong) if wrong else verdicts,
-        controls=told(shown),
+        controls=told(shown, controls.slowed),
         interrupted=taken.interrupted,
     )
 

@@ -38,12 +38,16 @@ def test_a_control_without_times_is_a_fault() -> None:
 
 
 def test_the_controls_are_told_in_one_line() -> None:
+    faster = replace(_verdict(Word.UNCHANGED), timing=replace(TIMING, ratio=0.999))
     verdicts = {
-        "control slowed": _verdict(Word.REGRESSION),
-        "control equal": replace(_verdict(Word.INCONCLUSIVE), timing=None),
+        "equal 1": faster,
+        "equal 2": replace(_verdict(Word.INCONCLUSIVE), timing=None),
+        "equal 3": _verdict(Word.UNCHANGED),
+        "slowed": _verdict(Word.REGRESSION),
     }
-    assert told(verdicts) == (
-        "control slowed (+3.10 % in 4 rounds) is REGRESSION; control equal is INCONCLUSIVE"
+    assert told(verdicts, ["slowed"]) == (
+        "3 controls: 2 UNCHANGED, 1 INCONCLUSIVE (-0.10 to +3.10 %); "
+        "1 slowed control: 1 REGRESSION (+3.10 to +3.10 %)"
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ci.measure.batch import Batch, Survey, cold_parts
-from ci.measure.controls import NEGATIVE, POSITIVE, controls_of
+from ci.measure.controls import controls_of
 from ci.measure.nvml import GpuWatch
 from ci.measure.rounds import Setting, take_rounds
 from ci.results.model import Round
@@ -21,8 +21,13 @@ from kernels.suite import load_suite
 def test_every_control_names_a_case_of_its_suite(bench: str) -> None:
     controls = controls_of(bench)
     assert set(controls.cases.values()) <= {c.id for c in load_suite(controls.suite).cases()}
-    assert controls.cases[NEGATIVE] == controls.cases[POSITIVE]
-    assert list(controls.slowed) == [POSITIVE]
+    equal = {case for name, case in controls.cases.items() if name not in controls.slowed}
+    assert {controls.cases[name] for name in controls.slowed} <= equal
+
+
+def test_a_gpu_has_five_controls_of_equal_code_and_three_slowed_ones() -> None:
+    controls = controls_of("cuda")
+    assert (len(controls.cases), len(controls.slowed)) == (8, 3)
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
@@ -38,7 +43,7 @@ def test_a_slowed_head_takes_as_much_longer_as_it_makes_more_launches(tmp_path: 
     controls = controls_of("clock")
 
     def wanted(taken: Sequence[Round]) -> Sequence[str]:
-        return () if len(taken) == 3 else (POSITIVE,)
+        return () if len(taken) == 3 else tuple(controls.slowed)
 
     setting = Setting(
         suites=(controls.suite, controls.suite),

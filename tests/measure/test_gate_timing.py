@@ -13,7 +13,7 @@ from ci.gate.codes import Code
 from ci.gate.settings import STANDARD, Settings
 from ci.measure.alone import Timed
 from ci.measure.batch import GATE_METHOD_VERSION
-from ci.measure.controls import NEGATIVE, POSITIVE, Controls, controls_of
+from ci.measure.controls import Controls, controls_of
 from ci.measure.gate_timing import GateTiming, TimingPlan, cases_to_time, time_gate
 from ci.measure.nvml import UNKNOWN, GpuWatch
 from ci.measure.sides import Side
@@ -49,6 +49,7 @@ def test_identical_code_is_timed_only_if_that_is_asked_for() -> None:
     assert cases_to_time(one, one, measure_identical=True) == (one.cases[0].id,)
 
 
+EQUAL, SLOWER = controls_of("clock").cases
 FEW_ROUNDS = replace(STANDARD, screen_rounds=2, pass_looks=(4,), fail_looks=(4,))
 """What is slower here is so by half and more, which needs no twelve rounds."""
 SLOWED = "for _ in range(20):\n    np.matmul(c, c)"
@@ -102,21 +103,21 @@ def test_a_gate_of_real_work_finds_the_slower_case_and_stores_every_sample(tmp_p
     assert found.verdicts[case("work")].word is Word.REGRESSION, found.controls
     assert run.fault == ""
     assert run.method_version == GATE_METHOD_VERSION
-    assert set(run.launches_per_sample) == {case("work"), NEGATIVE, POSITIVE}
-    assert f"{POSITIVE} (+" in found.controls
+    assert set(run.launches_per_sample) == {case("work"), EQUAL, SLOWER}
+    assert "1 slowed control: 1 REGRESSION (+" in found.controls
     assert kept(tmp_path / "ledger", "clock") == ((run,), ())
 
 
 def test_a_slowed_control_that_is_not_slower_leaves_no_time_that_counts(tmp_path: Path) -> None:
     # Its head is many times faster than base: whatever the noise, it is not slower.
-    planted = replace(controls_of("clock"), cases={POSITIVE: case("work")})
+    planted = replace(controls_of("clock"), cases={SLOWER: case("work")})
     found = gate(tmp_path, SLOWED, "pass", planted, STANDARD)
     assert found.verdicts[case("work")].reason_code is Code.CONTROLS
     assert "slowed on purpose, is" in found.run.fault
 
 
 def test_a_bench_whose_sides_differ_leaves_no_time_that_counts(tmp_path: Path) -> None:
-    planted = replace(controls_of("clock"), cases={NEGATIVE: case("work")})
+    planted = replace(controls_of("clock"), cases={EQUAL: case("work")})
     found = gate(tmp_path, "pass", SLOWED, planted)
     verdict = found.verdicts[case("work")]
     assert (verdict.word, verdict.reason_code) == (Word.INCONCLUSIVE, Code.CONTROLS)
@@ -125,7 +126,7 @@ def test_a_bench_whose_sides_differ_leaves_no_time_that_counts(tmp_path: Path) -
 
 
 def test_a_control_that_cannot_run_leaves_no_time_that_counts(tmp_path: Path) -> None:
-    planted = replace(controls_of("clock"), cases={NEGATIVE: "none"})
+    planted = replace(controls_of("clock"), cases={EQUAL: "none"})
     found = gate(tmp_path, SLOWED, "pass", planted)
     assert found.verdicts[case("work")].reason_code is Code.CONTROLS
     assert "could not be measured" in found.run.fault
@@ -135,11 +136,11 @@ def test_a_control_whose_round_is_lost_gets_another_though_no_case_is_open(tmp_p
     died = tmp_path / "died"
     once = f"if not Path({str(died)!r}).exists():\n    Path({str(died)!r}).touch()\n    os._exit(1)"
     suite = write_suite(tmp_path / "controls", {"once": once})
-    cases = {NEGATIVE: case("once")}
+    cases = {EQUAL: case("once")}
     planted = Controls(suite=suite, cases=cases, slowed={})
     found = gate(tmp_path, SLOWED, "pass", planted, STANDARD)
     assert found.run.fault == ""
-    lost, *counting = [entry.invalid for entry in found.run.rounds if entry.case == NEGATIVE]
+    lost, *counting = [entry.invalid for entry in found.run.rounds if entry.case == EQUAL]
     assert lost
     assert counting == [""] * 4
     assert len([entry for entry in found.run.rounds if entry.case == case("work")]) == 4
@@ -193,8 +194,8 @@ def test_ctrl_c_ends_a_gate_with_what_it_has(tmp_path: Path) -> None:
     (run,), _ = kept(tmp_path / "ledger", "clock")
     assert {entry.case for entry in run.rounds if entry.number == 0} == {
         case("work"),
-        NEGATIVE,
-        POSITIVE,
+        EQUAL,
+        SLOWER,
     }
 
 

@@ -35,7 +35,14 @@ PROBLEM = Problem(
     reference="gemm_float64",
     baseline="none",
     tolerance=zero_mean_dot_product(unit_roundoff=FLOAT32_UNIT_ROUNDOFF),
-    sizes=(perf(M=256, N=256, K=128),),
+    sizes=(
+        # A few microseconds; some ten; a long sum of few blocks; nothing but stores; a millisecond.
+        perf(M=256, N=256, K=128),
+        perf(M=512, N=512, K=256),
+        perf(M=128, N=128, K=4096),
+        perf(M=2048, N=1024, K=1),
+        perf(M=1024, N=1024, K=2048),
+    ),
 )
 CALLS = 40
 
