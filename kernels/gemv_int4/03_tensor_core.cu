@@ -9,7 +9,10 @@
 // Two weights as a pair of bfloat16, exactly: their bits below those of 128, and 136 taken off.
 // The pair of `shift` s holds weights s / 4 and s / 4 + 4 of the word.
 __device__ __forceinline__ unsigned weights2(unsigned word, int shift) {
-  const unsigned biased = word >> shift & 0x000f000fu | 0x43004300u;
+  unsigned biased;  // word >> shift & 0x000f000f | 0x43004300; ptxas alone makes two of it
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;"
+      : "=r"(biased)
+      : "r"(word >> shift), "r"(0x000f000fu), "r"(0x43004300u));
   const __nv_bfloat162 one = __float2bfloat162_rn(1.0f);
   const __nv_bfloat162 off = __float2bfloat162_rn(-136.0f);
   const __nv_bfloat162 exact = __hfma2(reinterpret_cast<const __nv_bfloat162&>(biased), one, off);

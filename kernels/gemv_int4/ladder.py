@@ -61,6 +61,15 @@ def warp_rows(size: Size, tile: Tile) -> Launch:
     return Launch(grid=(blocks, 1, 1), block=(32 * tile["WARPS"], 1, 1))
 
 
+def copied_rows(size: Size, tile: Tile) -> Launch:
+    """16 rows a block; room for STAGES chunks of 16 x 512 weights, and their x, for each warp."""
+    return Launch(
+        grid=(cdiv(size["M"], 16), 1, 1),
+        block=(32 * tile["WARPS"], 1, 1),
+        dynamic_shared_bytes=tile["WARPS"] * tile["STAGES"] * (16 * 512 // 2 + 512 * 2),
+    )
+
+
 LADDER = Ladder(
     problem=PROBLEM,
     stages=(
@@ -92,6 +101,16 @@ LADDER = Ladder(
             architectures=tuple(arch for arch in ARCHITECTURES if arch != "sm_75"),
             domain=whole_words,
             idea="tensor cores multiply: a weight stays half of a bfloat16 pair",
+        ),
+        CudaStage(
+            source="04_async_copies.cu",
+            entry="gemv_int4_async_copies",
+            launch=copied_rows,
+            tile={"WARPS": 4, "STAGES": 2},
+            tile_space={"WARPS": (2, 4, 8), "STAGES": (2, 3, 4)},
+            architectures=tuple(arch for arch in ARCHITECTURES if arch != "sm_75"),
+            domain=whole_words,
+            idea="asynchronous copies: bytes on their way take no registers, and come in lines",
         ),
     ),
 )
