@@ -19,8 +19,9 @@ from kernels.source import quoted_lines
 _COUNTER_NAMES = tuple(field.name for field in fields(Counters))
 _ADDED_LATER = tuple(field.name for field in fields(Counters) if field.default is None)
 
-Widths = tuple[frozenset[int], frozenset[int]]
-"""Widths in bytes above 4 of a kernel's shared loads, and of its shared stores."""
+Accesses = tuple[frozenset[int], frozenset[int], bool]
+"""Widths in bytes above 4 of a kernel's shared loads and of its shared stores, and whether it may
+reach local memory."""
 
 
 class SimulatorDevice:
@@ -28,15 +29,15 @@ class SimulatorDevice:
 
     name = "simulator"
 
-    def __init__(self, widths: Mapping[str, Widths]) -> None:
+    def __init__(self, accesses: Mapping[str, Accesses]) -> None:
         """Start with no parsed module.
 
         Args:
-            widths: Variant → vector widths of the shared accesses in its machine code, which
-                tell how the compiler merged scalar ones. A variant without an entry counts as
-                if nothing was merged.
+            accesses: Variant → what its machine code tells of its accesses: how the compiler
+                merged scalar ones, and whether it kept arrays in registers. A variant without an
+                entry counts as its PTX says.
         """
-        self._widths = widths
+        self._accesses = accesses
         self._parsed: tuple[str, simulator.Module] | None = None
 
     def tile(self, built: BuiltStage) -> Mapping[str, int]:
@@ -58,7 +59,8 @@ class SimulatorDevice:
         """Execute one launch: without ``written`` only a sample of its blocks."""
         kernel = built.ptx_kernels[step.variant]
         launch = step.launch
-        load, store = self._widths.get(step.variant, (frozenset(), frozenset()))
+        nothing = (frozenset[int](), frozenset[int](), True)
+        load, store, local = self._accesses.get(step.variant, nothing)
         try:
             report = simulator.run(
                 self._module(built.ptx),
@@ -67,7 +69,7 @@ class SimulatorDevice:
                 block=launch.block,
                 arguments=[_simulated(argument, written) for argument in step.arguments],
                 dynamic_shared_bytes=launch.dynamic_shared_bytes,
-                widths=simulator.SharedWidths(load=load, store=store),
+                accesses=simulator.MachineAccesses(load=load, store=store, local=local),
                 count=count,
                 sample=written is None,
             )

@@ -1,11 +1,11 @@
-"""How a built stage becomes a simulator device: with the access widths of its machine code."""
+"""How a built stage becomes a simulator device: with what its machine code tells of accesses."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from ci.devices.simulator import SimulatorDevice
-from ci.static.disassembly import disassemble, shared_widths
+from ci.static.disassembly import disassemble, machine_accesses
 from kernels.build import WIDTHS_ARCH, BuiltStage
 
 SASS_FOLDER = "sass"
@@ -22,7 +22,7 @@ def simulator_for(built: BuiltStage, cache: Path) -> SimulatorDevice:
     cubin = built.cubins.get(WIDTHS_ARCH)
     if cubin is None:
         return SimulatorDevice({})
-    found = shared_widths(disassemble(cubin.data, cache / SASS_FOLDER))
+    found = machine_accesses(disassemble(cubin.data, cache / SASS_FOLDER))
     return SimulatorDevice(
         {variant: found[kernel.symbol] for variant, kernel in cubin.kernels.items()}
     )

@@ -12,7 +12,7 @@ from ci.simulator.errors import (
 from ci.simulator.launch import run
 from ci.simulator.parser import parse
 from ci.simulator.ptx import Kernel, Module
-from ci.simulator.report import Buffer, Counts, Hazard, Place, Report, Sampling, SharedWidths
+from ci.simulator.report import Buffer, Counts, Hazard, MachineAccesses, Place, Report, Sampling
 
 __all__ = [
     "Buffer",
@@ -20,13 +20,13 @@ __all__ = [
     "Hazard",
     "Kernel",
     "LaunchError",
+    "MachineAccesses",
     "Module",
     "NotEmulatedError",
     "Place",
     "PtxError",
     "Report",
     "Sampling",
-    "SharedWidths",
     "SimulatorError",
     "StepLimitError",
     "parse",

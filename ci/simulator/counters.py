@@ -53,9 +53,15 @@ class LaunchCounters:
     Masks are broadcastable to that and exclude padding; None means every thread of every block.
     """
 
-    def __init__(self, merged: Mapping[int, MergedAccess]) -> None:
-        """Prepare for a kernel, given which of its accesses are parts of merged ones."""
+    def __init__(self, merged: Mapping[int, MergedAccess], *, local: bool = True) -> None:
+        """Prepare for a kernel.
+
+        Args:
+            merged: Which of its accesses are parts of merged ones.
+            local: Whether its machine code reaches local memory; if not, none of it is counted.
+        """
         self._merged = merged
+        self._local = local
         # First instructions whose merged access was aligned when they were executed last.
         self._performed_merged: set[int] = set()
         self._tally: defaultdict[tuple[int, str], int] = defaultdict(int)
@@ -168,6 +174,8 @@ class LaunchCounters:
         width_bytes: int,
     ) -> None:
         """Count a load from or store to local memory."""
+        if not self._local:
+            return
         requests = self._requests(np.zeros((1, 1), dtype=np.int64), mask)
         if requests is not None:
             kind = "local_store" if store else "local_load"

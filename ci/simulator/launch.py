@@ -20,7 +20,7 @@ from ci.simulator.memory import ALIGNMENT_BYTES, GlobalMemory
 from ci.simulator.merging import MergedAccess, merged_accesses
 from ci.simulator.printf import Output
 from ci.simulator.program import Program
-from ci.simulator.report import Buffer, Counts, Place, Report, SharedWidths
+from ci.simulator.report import Buffer, Counts, MachineAccesses, Place, Report
 from ci.simulator.sampling import Sample, SampledCounters, choose
 from ci.simulator.sink import HazardSink
 from ci.simulator.specials import SPECIALS, Position
@@ -60,7 +60,7 @@ def run(
     block: Triple,
     arguments: Sequence[Buffer | np.generic],
     dynamic_shared_bytes: int = 0,
-    widths: SharedWidths | None = None,
+    accesses: MachineAccesses | None = None,
     count: bool = True,
     sample: bool = False,
     constants: Mapping[str, bytes] | None = None,
@@ -75,7 +75,7 @@ def run(
         block: Threads of a block in x, y, z.
         arguments: One per parameter, scalars of exactly the parameter's size.
         dynamic_shared_bytes: Size of ``extern __shared__`` memory.
-        widths: Vector widths of shared-memory accesses in the kernel's machine code.
+        accesses: Which accesses the kernel's machine code has.
         count: Whether to count memory traffic, which costs time.
         sample: Whether to execute only some blocks of a large grid and count what all would do;
             results are then incomplete, and the report says how good the figures are.
@@ -92,14 +92,17 @@ def run(
         known = ", ".join(module.kernels) or "none"
         msg = f"no kernel {kernel}: the module has {known}"
         raise LaunchError(msg)
-    code, widths = module.kernels[kernel], widths or SharedWidths()
+    code, accesses = module.kernels[kernel], accesses or MachineAccesses()
     counters: LaunchCounters | None = None
     chosen = choose(grid) if sample else None
     if chosen is not None:
-        counters = SampledCounters(code, _merged(code, widths), chosen, math.prod(grid))
+        counters = SampledCounters(
+            code, _merged(code, accesses), chosen, math.prod(grid), local=accesses.local
+        )
         program = Program(code, counters)
     else:
-        counters = LaunchCounters(_merged(code, widths)) if count or sample else None
+        wanted = count or sample
+        counters = LaunchCounters(_merged(code, accesses), local=accesses.local) if wanted else None
         program = _program(code)
     launch = _Launch(program, grid, block, dynamic_shared_bytes)
     launch.place_arguments(arguments)
@@ -118,8 +121,8 @@ def _program(kernel: Kernel) -> Program:
 
 
 @functools.lru_cache(maxsize=16)
-def _merged(kernel: Kernel, widths: SharedWidths) -> Mapping[int, MergedAccess]:
-    return merged_accesses(kernel.instructions, widths)
+def _merged(kernel: Kernel, accesses: MachineAccesses) -> Mapping[int, MergedAccess]:
+    return merged_accesses(kernel.instructions, accesses)
 
 
 class _Launch:

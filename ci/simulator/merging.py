@@ -12,7 +12,7 @@ from ci.simulator.ptx import Address, Guard, Immediate, Instruction, Pair, Regis
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ci.simulator.report import SharedWidths
+    from ci.simulator.report import MachineAccesses
 
 _SCALAR_BYTES = {f"{kind}{bits}": bits // 8 for kind in "busf" for bits in (8, 16, 32, 64)}
 _WORD_BYTES = 4
@@ -63,7 +63,7 @@ _Open = dict[_Series, dict[int, tuple[_Access, ...]]]
 
 
 def merged_accesses(
-    instructions: Sequence[Instruction], widths: SharedWidths
+    instructions: Sequence[Instruction], machine: MachineAccesses
 ) -> Mapping[int, MergedAccess]:
     """Return the merged access that an instruction is part of, by program counter.
 
@@ -77,7 +77,7 @@ def merged_accesses(
 
     Args:
         instructions: A kernel's, in order.
-        widths: What its machine code holds.
+        machine: What its machine code holds.
 
     Source:
         Fitted to an H200 (``tests/data/ncu-h200``): without merging, a tiled product would show a
@@ -88,7 +88,7 @@ def merged_accesses(
     plan: dict[int, MergedAccess] = {}
     for series, accesses in _families(instructions):
         # Words are made of narrower accesses in any kernel.
-        allowed = {_WORD_BYTES} | (widths.store if series.store else widths.load)
+        allowed = {_WORD_BYTES} | (machine.store if series.store else machine.load)
         for width in sorted(allowed, reverse=True):
             if width > series.scalar_bytes:
                 _merge(series, accesses, width, plan)

@@ -73,12 +73,14 @@ _COUNTED = tuple(each.name for each in fields(Counts))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SharedWidths:
-    """Widths of vector accesses to shared memory that occur in a kernel's machine code."""
+class MachineAccesses:
+    """Which accesses occur in a kernel's machine code that its PTX does not tell."""
 
     load: frozenset[int] = frozenset()
-    """Of loads, in bytes: 8, 16."""
+    """Widths of vector loads from shared memory, in bytes: 8, 16."""
     store: frozenset[int] = frozenset()
+    local: bool = True
+    """Whether any reaches local memory: the assembler may keep arrays in registers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -133,7 +133,13 @@ class SampledCounters(LaunchCounters):
     """Counts a sample as the launch it stands for, and watches whether it may."""
 
     def __init__(
-        self, kernel: Kernel, merged: Mapping[int, MergedAccess], sample: Sample, blocks: int
+        self,
+        kernel: Kernel,
+        merged: Mapping[int, MergedAccess],
+        sample: Sample,
+        blocks: int,
+        *,
+        local: bool = True,
     ) -> None:
         """Prepare for one slice that holds the sample.
 
@@ -142,8 +148,9 @@ class SampledCounters(LaunchCounters):
             merged: As for ``LaunchCounters``.
             sample: The blocks of the slice.
             blocks: Blocks of the whole launch.
+            local: As for ``LaunchCounters``.
         """
-        super().__init__(merged)
+        super().__init__(merged, local=local)
         self._sample = sample
         self._launched = blocks
         self._instructions: Sequence[Instruction] = kernel.instructions

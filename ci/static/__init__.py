@@ -1,6 +1,6 @@
 """What a cubin tells without a GPU: static figures of its kernels."""
 
-from ci.static.disassembly import Disassembly, disassemble, shared_widths
+from ci.static.disassembly import Disassembly, disassemble, machine_accesses
 from ci.static.errors import StaticError
 from ci.static.figures import KernelFacts, static_figures
 
@@ -9,6 +9,6 @@ __all__ = [
     "KernelFacts",
     "StaticError",
     "disassemble",
-    "shared_widths",
+    "machine_accesses",
     "static_figures",
 ]

@@ -24,6 +24,8 @@ _COUNTING_RULE = 1
 """Part of the name of a cached file; raise it when opcodes are counted differently."""
 _WIDTHS = ("64", "128", "256")
 """Modifiers that an opcode keeps: bits moved by one thread, 32 where there is none."""
+_MAY_BE_LOCAL = {"LDL", "STL", "LD", "ST", "CALL"}
+"""Generic accesses may, and so may what is called."""
 _TIME_LIMIT_S = 120
 
 
@@ -46,16 +48,21 @@ def disassemble(cubin: bytes, cache: Path) -> Disassembly:
     return counts
 
 
-def shared_widths(
+def machine_accesses(
     disassembly: Disassembly,
-) -> dict[str, tuple[frozenset[int], frozenset[int]]]:
-    """Return the wide shared-memory accesses of each kernel.
+) -> dict[str, tuple[frozenset[int], frozenset[int], bool]]:
+    """Return what each kernel's accesses are like.
 
     Returns:
-        Kernel symbol → widths in bytes (8, 16) that occur in its loads, and in its stores.
+        Kernel symbol → widths in bytes (8, 16) that occur in its loads from shared memory and in
+        its stores there, and whether anything in it may reach local memory.
     """
     return {
-        symbol: (_widths(counts, "LDS"), _widths(counts, "STS"))
+        symbol: (
+            _widths(counts, "LDS"),
+            _widths(counts, "STS"),
+            any(opcode.partition(".")[0] in _MAY_BE_LOCAL for opcode in counts),
+        )
         for symbol, counts in disassembly.items()
     }
 

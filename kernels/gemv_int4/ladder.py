@@ -106,7 +106,7 @@ LADDER = Ladder(
             source="04_async_copies.cu",
             entry="gemv_int4_async_copies",
             launch=copied_rows,
-            tile={"WARPS": 4, "STAGES": 2},
+            tile={"WARPS": 4, "STAGES": 3},
             tile_space={"WARPS": (2, 4, 8), "STAGES": (2, 3, 4)},
             architectures=tuple(arch for arch in ARCHITECTURES if arch != "sm_75"),
             domain=whole_words,

@@ -38,6 +38,7 @@ VECTOR = "include/vector.cuh"
 WARP = "include/warp.cuh"
 BLAS = "include/blas.cuh"
 LAYOUT = "include/layout.cuh"
+RING = "gemv_int4/04_async_copies.cu"
 SYNC = "    __syncthreads();\n"
 
 
@@ -264,5 +265,27 @@ CATALOGUE = (
              "const float* queries = &Q[max(tile.head - 1, 0ll) * S * D];"),
     _numbers("attention: V's columns of the first block", "attention/03_block_tile_2d.cu",
              "D + n0 + thread_column + j]", "D + thread_column + j]"),
+    # A ring of asynchronous copies.
+    Planted(name="int4 ring: one group too few is waited for", source=RING,
+            old="wait_for_copies<STAGES - 2>()", new="wait_for_copies<STAGES - 1>()",
+            kind="asynchronous", at=("copied[weights_at", "copied[x_at")),
+    Planted(name="int4 ring: the first copies are no group of their own", source=RING,
+            old="words);\n    end_group();\n  }", new="words);\n  }",
+            kind="asynchronous", at=("copied[weights_at", "copied[x_at")),
+    Planted(name="int4 ring: the place that is read is copied into", source=RING,
+            old="held == 0 ? STAGES - 1 : held - 1", new="held",
+            kind="asynchronous", at=("copied[weights_at", "copied[x_at")),
+    _race("int4 ring: a lane waits for its own copies alone", RING,
+          "  __syncwarp();\n", "", "copied[weights_at", "copied[x_at", "cp.async.cg"),
+    _bounds("int4 ring: a chunk past the row", RING,
+            "if (ahead < chunks)", "if (ahead <= chunks)", "cp.async.cg"),
+    Planted(name="int4 ring: half of x is not copied", source=RING,
+            old="  copy16(&place[x_at(lane + 32)], &x[512 * chunk + 8 * (lane + 32)]);\n", new="",
+            kind="uninitialised", at=("copied[x_at",)),
+    _numbers("int4 ring: upper rows in the place of lower ones", RING,
+             "c[0][2] + c[1][2]", "c[0][2] + c[1][0]"),
+    _numbers("int4 ring: scales of the chunk before", RING,
+             "const int group = 4 * (chunk + WARPS) + place;",
+             "const int group = 4 * chunk + place;"),
 )  # fmt: skip
 """Every planted fault. Entries are never changed to make them caught."""

@@ -203,7 +203,7 @@ def checked(folder: Path, source: str, cache: Path) -> StageCheck:
     suite = load_suite(folder)
     ladder, stage = stage_of(suite, source)
     built = build_stage(suite, ladder, stage, architectures=(), cache=cache)
-    return check_stage(SimulatorDevice(widths={}), built, ladder, stage)
+    return check_stage(SimulatorDevice({}), built, ladder, stage)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

@@ -22,7 +22,7 @@ def checked(ladder: Ladder, text: str, folder: Path) -> tuple[StageCheck, CaseCh
     suite, stage = suite_of(ladder, text, folder)
     built = build_stage(suite, ladder, stage, architectures=(), cache=folder / "cache")
     reference = REFERENCES[ladder.name]
-    device = SimulatorDevice(widths={})
+    device = SimulatorDevice({})
     size = ladder.problem.sizes[0].as_dict()
     whole = check_stage(device, built, ladder, stage, reference)
     return whole, check_case(device, built, ladder, stage, size, reference)

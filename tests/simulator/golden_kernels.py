@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ci.simulator import Buffer, Module, Report, SharedWidths, parse, run
+from ci.simulator import Buffer, MachineAccesses, Module, Report, parse, run
 from ci.simulator.merging import merged_accesses
-from ci.static.disassembly import Disassembly, disassemble, shared_widths
+from ci.static.disassembly import Disassembly, disassemble, machine_accesses
 from kernels.nvrtc import compile_text
 from tests.simulator.ncu_golden import GOLDEN
 
@@ -36,10 +36,10 @@ class Program:
         with tempfile.TemporaryDirectory() as cache:
             return disassemble(self._compile("sm_90"), Path(cache))
 
-    def widths(self, kernel: str) -> SharedWidths:
-        """Return the vector widths in a kernel's machine code."""
-        load, store = shared_widths(self.disassembly)[kernel]
-        return SharedWidths(load=load, store=store)
+    def accesses(self, kernel: str) -> MachineAccesses:
+        """Return what a kernel's machine code tells of its accesses."""
+        load, store, local = machine_accesses(self.disassembly)[kernel]
+        return MachineAccesses(load=load, store=store, local=local)
 
     def _compile(self, arch: str, *more: str) -> bytes:
         options = (*self._options, *more)
@@ -77,7 +77,7 @@ def launch(
             for number, argument in enumerate(arguments)
         ],
         dynamic_shared_bytes=dynamic_shared_bytes,
-        widths=program.widths(kernel) if count else SharedWidths(),
+        accesses=program.accesses(kernel) if count else MachineAccesses(),
         count=count,
     )
 
@@ -102,7 +102,7 @@ def arguments_of(kernel: str, side: int) -> list[np.ndarray | np.generic]:
 def static_widths(program: Program, kernel: str) -> Counter[str]:
     """Return the shared-memory accesses of a kernel's PTX after merging, named as in SASS."""
     instructions = program.module.kernels[kernel].instructions
-    plan = merged_accesses(instructions, program.widths(kernel))
+    plan = merged_accesses(instructions, program.accesses(kernel))
     found: Counter[str] = Counter()
     for instruction in instructions:
         merged = plan.get(instruction.pc)

@@ -9,9 +9,9 @@ from ci.simulator.counters import LaunchCounters
 from ci.simulator.merging import merged_accesses
 from ci.simulator.parser import parse
 from ci.simulator.ptx import Instruction
-from ci.simulator.report import Counts, SharedWidths
+from ci.simulator.report import Counts, MachineAccesses
 
-_ALL = SharedWidths(load=frozenset({8, 16}), store=frozenset({8, 16}))
+_ALL = MachineAccesses(load=frozenset({8, 16}), store=frozenset({8, 16}))
 
 
 def _instructions(body: str) -> tuple[Instruction, ...]:
@@ -31,7 +31,7 @@ ret;
     return parse(text).kernels["k"].instructions
 
 
-def _groups(body: str, widths: SharedWidths = _ALL) -> list[tuple[int, int, list[int]]]:
+def _groups(body: str, widths: MachineAccesses = _ALL) -> list[tuple[int, int, list[int]]]:
     """Return (width, skew, members) of each merged access, members by place in the body."""
     plan = merged_accesses(_instructions(body), widths)
     return [
@@ -75,15 +75,15 @@ def test_two_words_that_no_aligned_pair_holds_are_left_alone() -> None:
 
 def test_bytes_and_halves_become_words_in_any_kernel() -> None:
     body = "\n".join(f"ld.shared.u8 %r{5 + n}, [%r1+{n}];" for n in range(4))
-    assert _groups(body, SharedWidths()) == [(4, 0, [0, 1, 2, 3])]
+    assert _groups(body, MachineAccesses()) == [(4, 0, [0, 1, 2, 3])]
     assert _groups("st.shared.b16 [%r1+2], %r2;\nst.shared.b16 [%r1], %r2;") == [(4, 2, [0, 1])]
 
 
 def test_only_widths_of_the_machine_code_are_made() -> None:
     loads = _loads(0, 4, 8, 12)
-    assert _groups(loads, SharedWidths()) == []
-    assert _groups(loads, SharedWidths(store=frozenset({8, 16}))) == []
-    only_8 = SharedWidths(load=frozenset({8}))
+    assert _groups(loads, MachineAccesses()) == []
+    assert _groups(loads, MachineAccesses(store=frozenset({8, 16}))) == []
+    only_8 = MachineAccesses(load=frozenset({8}))
     assert [width for width, _, _ in _groups(loads, only_8)] == [8, 8]
 
 

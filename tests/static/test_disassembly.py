@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.static import Disassembly, StaticError, disassemble, shared_widths
+from ci.static import Disassembly, StaticError, disassemble, machine_accesses
 from ci.static.cubin import read_cubin
 from ci.static.disassembly import _opcode, nvdisasm_path, nvdisasm_version
 from kernels.nvrtc import Compiled
@@ -21,10 +21,10 @@ _NONE = frozenset[int]()
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"], indirect=True)
 def test_wide_shared_accesses_are_found(built: Compiled, tmp_path: Path) -> None:
-    widths = shared_widths(disassemble(built.data, tmp_path))
-    assert widths["wide"] == (frozenset({16}), frozenset({16}))
-    assert widths["half_wide"] == (frozenset({8}), _NONE)
-    assert widths["narrow"] == (_NONE, _NONE)
+    found = machine_accesses(disassemble(built.data, tmp_path))
+    assert found["wide"] == (frozenset({16}), frozenset({16}), False)
+    assert found["half_wide"] == (frozenset({8}), _NONE, False)
+    assert found["narrow"] == (_NONE, _NONE, False)
 
 
 def test_every_instruction_of_every_kernel_is_counted(hopper: Compiled, sass: Disassembly) -> None:
@@ -115,3 +115,8 @@ def test_the_toolkit_on_path_stands_in_for_a_missing_wheel(
     monkeypatch.setenv("PATH", "")
     with pytest.raises(StaticError, match="not installed"):
         nvdisasm_path()
+
+
+def test_a_kernel_that_spills_reaches_local_memory(hopper: Compiled, sass: Disassembly) -> None:
+    local = {symbol: found[2] for symbol, found in machine_accesses(sass).items()}
+    assert (local[hopper.symbols[0]], local["wide"]) == (True, False)
