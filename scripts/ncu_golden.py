@@ -133,25 +133,26 @@ def _grid(kernel: str, measured: Triple, side: int) -> Triple:
 
 def predict(folder: Path) -> int:
     """Write the simulator's counters of every launch."""
-    found = {}
-    for subject in subjects():
-        totals = asdict(
-            launch(
-                compiled("suite.cu", *subject.defines),
-                subject.kernel,
-                subject.arguments,
-                grid=subject.grid,
-                block=subject.block,
-                dynamic_shared_bytes=_DYNAMIC_SHARED_BYTES.get(subject.kernel, 0),
-            ).totals
-        )
-        totals["global_atomic_requests"] = (
-            totals["atomic_requests"] - totals["shared_atomic_requests"]
-        )
-        found[subject.name] = {counter: totals[counter] for counter in counters()}
+    found = {subject.name: simulate(subject) for subject in subjects()}
     document = json.dumps(found, indent=1)
     (folder / "golden-predicted.json").write_text(document + "\n", encoding="utf-8")
     return 0
+
+
+def simulate(subject: Subject) -> dict[str, int]:
+    """Return the simulator's counters of a launch."""
+    totals = asdict(
+        launch(
+            compiled("suite.cu", *subject.defines),
+            subject.kernel,
+            subject.arguments,
+            grid=subject.grid,
+            block=subject.block,
+            dynamic_shared_bytes=_DYNAMIC_SHARED_BYTES.get(subject.kernel, 0),
+        ).totals
+    )
+    totals["global_atomic_requests"] = totals["atomic_requests"] - totals["shared_atomic_requests"]
+    return {counter: totals[counter] for counter in counters()}
 
 
 def counters() -> list[str]:

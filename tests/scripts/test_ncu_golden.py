@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from scripts.ncu_golden import compare, counters, read, subjects
+import pytest
+
+from scripts.ncu_golden import compare, counters, read, simulate, subjects
 from tests.simulator.ncu_golden import launches
 
 FROZEN = Path(__file__).parents[2] / "docs/data/ncu/golden-predicted.json"
@@ -30,6 +32,15 @@ def test_predictions_equal_the_earlier_measurement() -> None:
     for number in range(16):
         expected = measured[number].counters
         assert {name: frozen[number][name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("name", ["local_arr 192", "hist 192", "mm_cpasync 192"])
+def test_a_kernel_counts_what_the_profiler_counted(name: str) -> None:
+    # Kind: local arrays that the assembler keeps in registers are no accesses.
+    names = list(json.loads(FROZEN.read_text(encoding="utf-8")))
+    measured = read((FROZEN.parent / "golden-profiled.csv").read_text(encoding="utf-8"))
+    found = simulate(subjects()[names.index(name)])
+    assert {c: found[c] for c in counters()} == measured[names.index(name)]
 
 
 def test_both_kinds_of_atomics_are_one_counter() -> None:
