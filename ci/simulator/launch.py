@@ -96,13 +96,12 @@ def run(
     counters: LaunchCounters | None = None
     chosen = choose(grid) if sample else None
     if chosen is not None:
-        counters = SampledCounters(
-            code, _merged(code, accesses), chosen, math.prod(grid), local=accesses.local
-        )
+        merged, blocks = _merged(code, accesses), math.prod(grid)
+        counters = SampledCounters(code, merged, chosen, blocks, local=accesses.local)
         program = Program(code, counters)
     else:
-        wanted = count or sample
-        counters = LaunchCounters(_merged(code, accesses), local=accesses.local) if wanted else None
+        if count or sample:
+            counters = LaunchCounters(_merged(code, accesses), local=accesses.local)
         program = _program(code)
     launch = _Launch(program, grid, block, dynamic_shared_bytes)
     launch.place_arguments(arguments)
