@@ -35,7 +35,8 @@ def change_sentence(change: Change) -> str:
     text = f"{where}{metric} {figure(change.base)} → {figure(change.head)}{_ratio(change)}"
     if change.place:
         line = f"{change.place} ({change.place_base:,} → {change.place_head:,})"
-        text += f", most at {line}: {change.place_text}"
+        # A source line ends in a semicolon of its own, and so do the parts of a sentence.
+        text += f", most at {line}: {change.place_text.rstrip(';')}"
     return text
 
 

@@ -220,7 +220,7 @@ def test_a_worse_figure_is_named_with_values_ratio_and_line() -> None:
     assert _ruling(verdict) == (Word.REGRESSION, "counters")
     assert verdict.reason == (
         "global load sectors 1,024 → 8,192 (8.00 times), most at sgemm/01_naive.cu:15 "
-        f"(896 → 8,064): {text}; 1 more figure worse"
+        f"(896 → 8,064): {text} 1 more figure worse"
     )
     assert verdict.id == CASE
 
