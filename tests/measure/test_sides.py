@@ -82,6 +82,25 @@ def test_an_untracked_kernel_is_a_change_too(checkout: Path, tmp_path: Path) -> 
     assert sides.base.revision.commit != tip
 
 
+def test_a_link_within_the_suite_is_kept(checkout: Path, tmp_path: Path) -> None:
+    (checkout / SUITE).mkdir()
+    (checkout / SUITE / "again.cu").symlink_to("file.cu")
+    commit(checkout, "one")
+    sides = ask(checkout, tmp_path, base="HEAD", head="HEAD")
+    assert (sides.head.suite / "again.cu").read_text() == "one"
+
+
+@pytest.mark.parametrize("target", ["/etc/hostname", "../../secret", "here/here/../../../secret"])
+def test_a_link_out_of_a_revision_is_refused(checkout: Path, tmp_path: Path, target: str) -> None:
+    # Kind: a revision of a stranger's names files of this machine.
+    (checkout / SUITE).mkdir()
+    (checkout / SUITE / "here").symlink_to(".")
+    (checkout / SUITE / "stolen.cu").symlink_to(target)
+    commit(checkout, "one")
+    with pytest.raises(SideError, match=r"kernels/stolen.cu is a link to .* outside the suite"):
+        ask(checkout, tmp_path, base="HEAD", head="HEAD")
+
+
 def test_base_is_the_merge_base_on_a_branch(checkout: Path, tmp_path: Path) -> None:
     fork = commit(checkout, "one")
     git(checkout, "checkout", "--quiet", "-b", "feature")

@@ -105,7 +105,7 @@ def test_an_unknown_architecture_is_refused() -> None:
 def test_a_missing_wheel_is_refused_with_the_command_that_brings_it(tmp_path: Path) -> None:
     # The same packages without one wheel's metadata, as after pip uninstall.
     for folder in site.getsitepackages():
-        for entry in Path(folder).iterdir():
+        for entry in Path(folder).glob("*"):
             if not entry.name.startswith(("nvidia_cuda_nvrtc", "__pycache__")):
                 (tmp_path / entry.name).symlink_to(entry)
     done = subprocess.run(
