@@ -20,8 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ci.check.run import check_case
-from ci.devices.simulator import SimulatorDevice
-from ci.static.disassembly import disassemble, machine_accesses
+from ci.measure.simulating import simulator_for
 from ci.verbs.context import cache_folder
 from kernels.build import WIDTHS_ARCH, build_stage
 from scripts.suite_ladders import rungs, suite
@@ -108,11 +107,8 @@ def simulate(index: int, number: int) -> Counts:
     rung = rungs()[index]
     cache = cache_folder()
     built = build_stage(suite(), rung.ladder, rung.stage, architectures=[WIDTHS_ARCH], cache=cache)
-    cubin = built.cubins[WIDTHS_ARCH]
-    found = machine_accesses(disassemble(cubin.data, cache / "sass"))
-    accesses = {variant: found[kernel.symbol] for variant, kernel in cubin.kernels.items()}
     size = rung.check_size(number)
-    check = check_case(SimulatorDevice(accesses), built, rung.ladder, rung.stage, size)
+    check = check_case(simulator_for(built, cache), built, rung.ladder, rung.stage, size)
     if check.counters is None:
         msg = f"{rung.name}: {check.status}: {check.reason}"
         raise RuntimeError(msg)

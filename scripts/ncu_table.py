@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,16 +63,17 @@ def read_round(folder: Path) -> Round:
     frozen: dict[str, Counts] = json.loads(_text(folder / "golden-predicted.json"))
     measured = ncu_golden.read(_text(folder / "golden-profiled.csv"))
     others = [
-        Row(name=" ".join(words[:-1]), size=words[-1], predicted=frozen[name], profiled=profiled)
-        for name, profiled in zip(frozen, measured, strict=True)
-        if (words := name.split())
+        Row(name=kernel, size=side, predicted=predicted, profiled=profiled)
+        for (kernel, _, side), predicted, profiled in zip(
+            (name.rpartition(" ") for name in frozen), frozen.values(), measured, strict=True
+        )
     ]
     return {"stages": stages, "others": others}
 
 
 def page(first: Round, second: Round) -> str:
     """Return the page."""
-    missed = [(row, counter) for row in _rows(second) for counter in row.off]
+    missed = [counter for row in _rows(second) for counter in row.off]
     stages, others = second["stages"], second["others"]
     lines = [
         "# Counters against Nsight Compute",
@@ -91,7 +92,7 @@ def page(first: Round, second: Round) -> str:
         *_learnt(first, second),
         "",
         *_repeating(first, second),
-        f"All {len(missed)} that are not equal are {_kinds(counter for _, counter in missed)}.",
+        f"All {len(missed)} that are not equal are {' and '.join(sorted(set(missed)))}.",
         "",
         "| stage | size | equal | simulator against profiler where not |",
         "|---|---|---:|---|",
@@ -157,10 +158,6 @@ def _equal(rows: Sequence[Row]) -> str:
     total = sum(len(row.profiled) for row in rows)
     equal = total - sum(len(row.off) for row in rows)
     return f"{equal} of {total} ({100 * equal / total:.1f} %)"
-
-
-def _kinds(counters: Iterable[str]) -> str:
-    return " and ".join(sorted(set(counters)))
 
 
 def _line(row: Row) -> str:

@@ -37,7 +37,10 @@ class SimulatorDevice:
                 merged scalar ones, and whether it kept arrays in registers. A variant without an
                 entry counts as its PTX says.
         """
-        self._accesses = accesses
+        self._accesses = {
+            variant: simulator.MachineAccesses(load=load, store=store, local=local)
+            for variant, (load, store, local) in accesses.items()
+        }
         self._parsed: tuple[str, simulator.Module] | None = None
 
     def tile(self, built: BuiltStage) -> Mapping[str, int]:
@@ -59,8 +62,6 @@ class SimulatorDevice:
         """Execute one launch: without ``written`` only a sample of its blocks."""
         kernel = built.ptx_kernels[step.variant]
         launch = step.launch
-        nothing = (frozenset[int](), frozenset[int](), True)
-        load, store, local = self._accesses.get(step.variant, nothing)
         try:
             report = simulator.run(
                 self._module(built.ptx),
@@ -69,7 +70,7 @@ class SimulatorDevice:
                 block=launch.block,
                 arguments=[_simulated(argument, written) for argument in step.arguments],
                 dynamic_shared_bytes=launch.dynamic_shared_bytes,
-                accesses=simulator.MachineAccesses(load=load, store=store, local=local),
+                accesses=self._accesses.get(step.variant),
                 count=count,
                 sample=written is None,
             )

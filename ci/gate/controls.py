@@ -43,12 +43,11 @@ def unscreened(
 
 def told(verdicts: Mapping[str, TimingVerdict], slowed: Collection[str]) -> str:
     """Return in one line what became of the controls, equal ones and slowed ones together."""
-    kinds = (("control", [c for c in verdicts if c not in slowed]), ("slowed control", [*slowed]))
-    return "; ".join(
-        _of_kind(kind, [verdicts[control] for control in controls if control in verdicts])
-        for kind, controls in kinds
-        if controls
-    )
+    kinds = {
+        "control": [verdict for control, verdict in verdicts.items() if control not in slowed],
+        "slowed control": [verdict for control, verdict in verdicts.items() if control in slowed],
+    }
+    return "; ".join(_of_kind(kind, found) for kind, found in kinds.items() if found)
 
 
 def _of_kind(kind: str, verdicts: Sequence[TimingVerdict]) -> str:

@@ -50,6 +50,10 @@ PROBLEM = Problem(
 )
 
 
+FROM_SM_80 = tuple(arch for arch in ARCHITECTURES if arch != "sm_75")
+"""What has mma of bfloat16, and asynchronous copies."""
+
+
 def whole_words(size: Size) -> str | None:
     """Refuse a row that ends within a word of eight weights."""
     return f"K = {size['K']} is no multiple of 8, the weights of a word" if size["K"] % 8 else None
@@ -98,7 +102,7 @@ LADDER = Ladder(
             ),
             tile={"WARPS": 8},
             tile_space={"WARPS": (2, 4, 8, 16)},
-            architectures=tuple(arch for arch in ARCHITECTURES if arch != "sm_75"),
+            architectures=FROM_SM_80,
             domain=whole_words,
             idea="tensor cores multiply: a weight stays half of a bfloat16 pair",
         ),
@@ -108,7 +112,7 @@ LADDER = Ladder(
             launch=copied_rows,
             tile={"WARPS": 4, "STAGES": 3},
             tile_space={"WARPS": (2, 4, 8), "STAGES": (2, 3, 4)},
-            architectures=tuple(arch for arch in ARCHITECTURES if arch != "sm_75"),
+            architectures=FROM_SM_80,
             domain=whole_words,
             idea="asynchronous copies: bytes on their way take no registers, and come in lines",
         ),
